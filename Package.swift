@@ -1,0 +1,37 @@
+// swift-tools-version: 6.1
+
+import PackageDescription
+
+// The house of Docs/ARCHITECTURE.md: arrows point down only, rooms on one floor do not import each
+// other. `HouseTests` compares every file's imports with these lists.
+
+let settings: [SwiftSetting] = [
+    .swiftLanguageMode(.v6),
+    .enableUpcomingFeature("ExistentialAny"),
+    .enableUpcomingFeature("InternalImportsByDefault"),
+    .enableUpcomingFeature("MemberImportVisibility"),
+]
+
+func room(
+    _ name: String,
+    _ dependencies: [Target.Dependency],
+    plugins: [Target.PluginUsage] = []
+) -> Target {
+    .target(name: name, dependencies: dependencies, swiftSettings: settings, plugins: plugins)
+}
+
+func tests(_ name: String, _ dependencies: [Target.Dependency]) -> Target {
+    .testTarget(name: name, dependencies: dependencies, swiftSettings: settings)
+}
+
+let package = Package(
+    name: "lockkeeper",
+    products: [],
+    targets: [
+
+        // 1 vocabulary
+        room("LockkeeperDomain", []),
+        tests("LockkeeperDomainTests", ["LockkeeperDomain"]),
+        tests("HouseTests", []),
+    ]
+)

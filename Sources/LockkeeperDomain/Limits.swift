@@ -1,0 +1,61 @@
+/// Every bound of the system, each with its reason (I-9).
+public struct Limits: Sendable, Hashable {
+    /// Events in one batch. A hundred keep a transaction below a few milliseconds, so that nobody
+    /// waits long, and leave the cost of the commit far behind that of the rows.
+    public var batchEventCountMax = 100
+    /// Bytes in one batch, for the same reason where events are large.
+    public var batchByteCountMax = 256 * 1024
+    /// The age of a batch's oldest event at which it is closed. Below what a person notices.
+    public var batchAgeMax: Duration = .milliseconds(50)
+
+    /// Events that wait in the queue of one process before producers wait: forty full batches.
+    public var queueEventCountMax = 4096
+    /// Bytes that wait in the queue of one process before producers wait.
+    public var queueByteCountMax = 8 * 1024 * 1024
+
+    /// Bytes in one message body. Larger content is an attachment.
+    public var bodyByteCountMax = 1024 * 1024
+    /// Bytes in one event line, 8 times the body: every byte may be written as an escape.
+    public var lineByteCountMax = 8 * 1024 * 1024
+    /// Bytes of an over-long line that quarantine keeps.
+    public var quarantinedByteCountMax = 1024 * 1024
+    /// Nesting of JSON values in one line.
+    public var nestingDepthMax = 32
+
+    /// How long a write waits for admission, foreign writers included. Longer than any healthy
+    /// queue, shorter than a person's patience.
+    public var admissionWaitMax: Duration = .seconds(5)
+    /// How long opening waits for another process's migration or exclusive work.
+    public var openWaitMax: Duration = .seconds(30)
+
+    /// Frames in the log before the host checkpoints: 4 MiB, a few milliseconds of copying.
+    public var checkpointFrameCount = 1000
+    /// Frames in the log before a process checkpoints where no host lives.
+    public var checkpointFrameCountWithoutHost = 2000
+    /// Size of the log from which the store counts as degraded.
+    public var logByteCountDegraded = 64 * 1024 * 1024
+
+    /// Reader connections of one session, each with a thread.
+    public var readerCountMax = 4
+
+    /// Bytes in one line of the notifier.
+    public var notifierLineByteCountMax = 64 * 1024
+    /// Ranges that wait for one subscriber before they are merged.
+    public var subscriberBacklogMax = 256
+    /// Connections that the hub keeps.
+    public var subscriberCountMax = 256
+    /// How long ranges are merged under load before they are sent.
+    public var notifierMergeWait: Duration = .milliseconds(5)
+    /// How often hub and feeds look at the database although nobody announced anything, and how
+    /// often the hub sends a heartbeat.
+    public var slowPollInterval: Duration = .seconds(1)
+
+    /// Edges of one stream that wait for their predecessor, and as many passed ones.
+    public var edgeCountMax = 4096
+    /// Messages that may wait for their seq and sender: as many as a client is ever ahead of its
+    /// backfill, few enough to be looked through.
+    public var waitingMessageCountMax = 10_000
+
+    /// The defaults.
+    public init() {}
+}
