@@ -28,10 +28,29 @@ let package = Package(
     name: "lockkeeper",
     products: [],
     targets: [
+        // 0 ground
+        .target(name: "CLockkeeperPlatform"),
 
         // 1 vocabulary
         room("LockkeeperDomain", []),
+
+        // 2 instruments
+        room("LockkeeperPlatform", ["LockkeeperDomain", "CLockkeeperPlatform"]),
+
+        .target(
+            name: "LockkeeperTestSupport",
+            dependencies: ["LockkeeperDomain", "LockkeeperPlatform"],
+            path: "Tests/LockkeeperTestSupport",
+            swiftSettings: settings
+        ),
         tests("LockkeeperDomainTests", ["LockkeeperDomain"]),
+        tests(
+            "LockkeeperPlatformTests",
+            [
+                "LockkeeperTestSupport", "LockkeeperDomain", "CLockkeeperPlatform",
+                "LockkeeperPlatform",
+            ]
+        ),
         tests("HouseTests", []),
     ]
 )

@@ -1,0 +1,83 @@
+import CLockkeeperPlatform
+import Glibc
+import Synchronization
+
+/// A thread for calls that block: file locks, SQLite, sockets. They never run on Swift's
+/// cooperative pool, whose few threads everybody shares.
+///
+/// The thread blocks all signals from its first instruction. A handled signal would send a waiter
+/// for a file lock to the end of the line; and the program's handlers run on its other threads.
+package final class WorkerThread: Sendable {
+    // `nil` once it was joined.
+    private let handle: Mutex<pthread_t?>
+
+    /// Starts a thread.
+    ///
+    /// - Parameters:
+    ///   - name: What `top` and debuggers show; the kernel keeps 15 bytes.
+    ///   - body: What it does; the thread ends when it returns.
+    /// - Throws: ``SystemCallError`` when the kernel refuses another thread.
+    package static func start(
+        name: String,
+        body: @escaping @Sendable () -> Void
+    ) throws(SystemCallError) -> WorkerThread {
+        if let errno = SystemFault.fault(for: .pthreadCreate, path: { nil }) {
+            throw SystemCallError(call: .pthreadCreate, errno: errno)
+        }
+        let start = Unmanaged.passRetained(ThreadStart(name: name, body: body))
+        // A thread inherits the mask of the one that makes it; blocked only afterwards, a signal
+        // could come in between.
+        var all = sigset_t()
+        var previous = sigset_t()
+        sigfillset(&all)
+        pthread_sigmask(SIG_SETMASK, &all, &previous)
+        var handle = pthread_t()
+        let result = pthread_create(&handle, nil, runThread, start.toOpaque())
+        pthread_sigmask(SIG_SETMASK, &previous, nil)
+        guard result == 0 else {
+            start.release()
+            throw SystemCallError(call: .pthreadCreate, errno: Errno(rawValue: result))
+        }
+        return WorkerThread(handle: handle)
+    }
+
+    private init(handle: pthread_t) { self.handle = Mutex(handle) }
+
+    /// A thread that nobody joins keeps nothing when it ends.
+    deinit {
+        if let handle = handle.withLock({ $0 }) { pthread_detach(handle) }
+    }
+
+    /// Waits until the thread has ended; does nothing the second time. A thread that joins itself
+    /// would wait for ever: a programmer's error.
+    package func join() {
+        guard let handle = handle.withLock({ $0.take() }) else { return }
+        precondition(pthread_equal(handle, pthread_self()) == 0, "a thread cannot join itself")
+        pthread_join(handle, nil)
+    }
+
+    /// Whether the caller runs on this thread.
+    package var isCurrent: Bool {
+        handle.withLock { $0 }.map { pthread_equal($0, pthread_self()) != 0 } ?? false
+    }
+}
+
+/// What a new thread needs, carried through the C library's `void *`.
+private final class ThreadStart: Sendable {
+    let name: String
+    let body: @Sendable () -> Void
+
+    init(name: String, body: @escaping @Sendable () -> Void) {
+        self.name = name
+        self.body = body
+    }
+}
+
+private func runThread(_ argument: UnsafeMutableRawPointer?) -> UnsafeMutableRawPointer? {
+    guard let argument else { preconditionFailure("a thread starts with its argument") }
+    let start = Unmanaged<ThreadStart>.fromOpaque(argument).takeRetainedValue()
+    // Only for people; a name that is refused changes nothing.
+    _ = lk_set_thread_name(start.name)
+    start.body()
+    return nil
+}
