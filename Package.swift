@@ -30,12 +30,24 @@ let package = Package(
     targets: [
         // 0 ground
         .target(name: "CLockkeeperPlatform"),
+        .systemLibrary(
+            name: "CLockkeeperSQLite",
+            pkgConfig: "sqlite3",
+            providers: [.apt(["libsqlite3-dev"])]
+        ),
+        .systemLibrary(
+            name: "CLockkeeperSodium",
+            pkgConfig: "libsodium",
+            providers: [.apt(["libsodium-dev"])]
+        ),
 
         // 1 vocabulary
         room("LockkeeperDomain", []),
 
         // 2 instruments
         room("LockkeeperPlatform", ["LockkeeperDomain", "CLockkeeperPlatform"]),
+        room("LockkeeperSQLite", ["LockkeeperDomain", "CLockkeeperSQLite"]),
+        room("LockkeeperCrypto", ["LockkeeperDomain", "CLockkeeperSodium"]),
 
         .target(
             name: "LockkeeperTestSupport",
@@ -51,6 +63,11 @@ let package = Package(
                 "LockkeeperPlatform",
             ]
         ),
+        tests(
+            "LockkeeperSQLiteTests",
+            ["LockkeeperTestSupport", "LockkeeperDomain", "LockkeeperSQLite", "CLockkeeperSQLite"]
+        ),
+        tests("LockkeeperCryptoTests", ["LockkeeperCrypto"]),
         tests("HouseTests", []),
     ]
 )

@@ -1,0 +1,34 @@
+// What of SQLite's interface Swift cannot see: variadic functions, pointer constants and calls
+// through a method table. No logic beyond that.
+#ifndef LOCKKEEPER_SQLITE_SHIM_H
+#define LOCKKEEPER_SQLITE_SHIM_H
+#include <sqlite3.h>
+
+// SQLITE_STATIC and SQLITE_TRANSIENT are casts, which Swift does not import.
+static inline sqlite3_destructor_type lk_sqlite_static(void) { return SQLITE_STATIC; }
+static inline sqlite3_destructor_type lk_sqlite_transient(void) { return SQLITE_TRANSIENT; }
+
+// sqlite3_db_config is variadic. All options used here take (int value, int *result).
+static inline int lk_sqlite_configure(sqlite3 *db, int option, int value) {
+  int result = 0;
+  int code = sqlite3_db_config(db, option, value, &result);
+  if (code != SQLITE_OK) return code;
+  return result == value ? SQLITE_OK : SQLITE_ERROR;
+}
+
+// Keeps the write-ahead log and its index when the last connection closes.
+static inline int lk_sqlite_keep_log(sqlite3 *db) {
+  int on = 1;
+  return sqlite3_file_control(db, "main", SQLITE_FCNTL_PERSIST_WAL, &on);
+}
+
+// Syncs the write-ahead log. The connection must have read once: until then it has no log open and
+// the answer is SQLITE_NOTFOUND.
+static inline int lk_sqlite_sync_log(sqlite3 *db) {
+  sqlite3_file *log = 0;
+  int code = sqlite3_file_control(db, "main", SQLITE_FCNTL_JOURNAL_POINTER, &log);
+  if (code != SQLITE_OK) return code;
+  if (!log || !log->pMethods) return SQLITE_NOTFOUND;
+  return log->pMethods->xSync(log, SQLITE_SYNC_NORMAL);
+}
+#endif

@@ -1,0 +1,244 @@
+import CLockkeeperSQLite
+package import LockkeeperDomain
+
+/// A connection to one database file.
+///
+/// It is opened without SQLite's own mutex and is not `Sendable`: whoever holds it is alone with
+/// it. Only ``interruptHandle`` may be used from elsewhere. It never checkpoints by itself.
+///
+///     usable ──close()──▶ closed
+///       └────a ROLLBACK that fails────▶ given up: as closed, every call throws
+package final class Connection {
+    /// Stops what the connection does, from any thread.
+    package let interruptHandle: InterruptHandle
+
+    let core: ConnectionCore
+    private var ownStatements = StaticStatementCache()
+    private var userStatements = UserStatementCache()
+
+    /// How a file is opened.
+    package enum Mode: Sendable, Hashable {
+        /// Reading only; the file must exist.
+        case readOnly
+        /// Reading and writing; the file must exist.
+        case readWrite
+        /// Reading and writing; a missing file is created.
+        case create
+
+        fileprivate var flags: Int32 {
+            switch self {
+            case .readOnly: SQLITE_OPEN_READONLY
+            case .readWrite: SQLITE_OPEN_READWRITE
+            case .create: SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE
+            }
+        }
+    }
+
+    /// Opens a file. Nothing is read from it yet, so that a file that is no database is noticed
+    /// only by the first statement.
+    ///
+    /// - Parameters:
+    ///   - vfs: the name of a registered VFS, for tests; the default one otherwise.
+    ///   - clock: what the busy handler tells the time by.
+    ///   - busyDeadline: when waiting for locks ends; see ``busyDeadline``.
+    ///   - jitterSeed: spreads the waits of processes that wait for the same lock.
+    ///   - tracker: collects what is written, where that is wanted.
+    /// - Throws: ``SQLiteError`` when the file cannot be opened.
+    package init(
+        path: String,
+        mode: Mode,
+        vfs: String? = nil,
+        clock: any MonotonicClock,
+        busyDeadline: Deadline,
+        jitterSeed: UInt64,
+        tracker: WriteTracker? = nil
+    ) throws(SQLiteError) {
+        interruptHandle = InterruptHandle()
+        let database = try Self.open(path: path, mode: mode, vfs: vfs)
+        let busyHandler = BusyHandler(clock: clock, interrupt: interruptHandle, seed: jitterSeed)
+        busyHandler.deadline = busyDeadline
+        core = ConnectionCore(
+            database: database,
+            authorizer: StatementAuthorizer(tracker: tracker),
+            busyHandler: busyHandler,
+            interrupt: interruptHandle
+        )
+        interruptHandle.attach(database)
+    }
+
+    private static func open(
+        path: String,
+        mode: Mode,
+        vfs: String?
+    ) throws(SQLiteError) -> OpaquePointer {
+        guard !path.utf8.contains(0) else {
+            throw SQLiteError(code: .cannotOpen, message: "the path holds NUL", operation: .open)
+        }
+        var database: OpaquePointer?
+        let flags = mode.flags | SQLITE_OPEN_NOMUTEX
+        let code =
+            if let vfs {
+                sqlite3_open_v2(path, &database, flags, vfs)
+            } else {
+                sqlite3_open_v2(path, &database, flags, nil)
+            }
+        guard code == SQLITE_OK, let database else {
+            let message = String(cString: sqlite3_errmsg(database))
+            let extended = database == nil ? code : sqlite3_extended_errcode(database)
+            // SQLite gives a handle also where it could not open the file.
+            sqlite3_close_v2(database)
+            throw SQLiteError(
+                code: ResultCode(rawValue: extended),
+                message: message,
+                operation: .open
+            )
+        }
+        sqlite3_extended_result_codes(database, 1)
+        return database
+    }
+
+    // MARK: - State
+
+    /// False once the connection was closed or had to be given up.
+    package var isUsable: Bool { core.isUsable }
+
+    /// Whether no transaction is open. SQLite ends one by itself on a full disk or an I/O error.
+    package var isInAutocommit: Bool { sqlite3_get_autocommit(core.database) != 0 }
+
+    /// When waiting for locks ends: one budget for all statements until it is set again.
+    package var busyDeadline: Deadline {
+        get { core.busyHandler.deadline }
+        set { core.busyHandler.deadline = newValue }
+    }
+
+    /// Which statements are taken. Our own cached ones run under either policy.
+    package var policy: StatementPolicy {
+        get { core.authorizer.policy }
+        set { core.authorizer.policy = newValue }
+    }
+
+    /// Rows that the last INSERT, UPDATE or DELETE changed, triggers left out. Meaningful right
+    /// after it only.
+    package var changes: Int { Int(sqlite3_changes(core.database)) }
+
+    /// Rows changed since the connection was opened, triggers and foreign keys included; wraps at
+    /// 2^31, so compare for equality only.
+    package var totalChanges: Int { Int(sqlite3_total_changes(core.database)) }
+
+    /// The row id of the last INSERT.
+    package var lastInsertRowID: Int64 { sqlite3_last_insert_rowid(core.database) }
+
+    /// Frames in the write-ahead log after this connection's last commit.
+    package var logFrameCount: Int { core.logFrameCount }
+
+    // MARK: - Statements
+
+    /// One of our own statements, prepared once and kept. It comes back reset.
+    ///
+    /// Inside a loop over its rows the same text gives another statement, not that one.
+    ///
+    /// - Throws: ``SQLiteError`` when it cannot be prepared.
+    package func statement(_ sql: StaticString) throws(SQLiteError) -> Statement {
+        if let statement = ownStatements.find(sql), !statement.isActive { return statement }
+        let text = UnsafeBufferPointer(start: sql.utf8Start, count: sql.utf8CodeUnitCount)
+        let statement = try prepare(text, isPersistent: true)
+        ownStatements.insert(statement, for: sql)
+        return statement
+    }
+
+    /// A statement whose text is not ours, prepared and kept among the last 64.
+    ///
+    /// - Throws: ``SQLiteError`` when it cannot be prepared, is more or less than one statement, or
+    ///   the restricted policy refuses it.
+    package func userStatement(_ sql: String) throws(SQLiteError) -> Statement {
+        if let statement = userStatements.find(sql), !statement.isActive {
+            if policy == .restricted, let refusal = statement.refusal {
+                throw Self.refused(refusal, sql)
+            }
+            return statement
+        }
+        let statement = try prepare(sql, isPersistent: true)
+        userStatements.insert(statement, for: sql)
+        return statement
+    }
+
+    /// Prepares a statement that is used once.
+    ///
+    /// - Throws: ``SQLiteError`` as ``userStatement(_:)`` does.
+    package func prepare(_ sql: String) throws(SQLiteError) -> Statement {
+        try prepare(sql, isPersistent: false)
+    }
+
+    /// Runs all statements of a text that has no parameters and gives no rows of interest: a
+    /// migration, a pragma.
+    ///
+    /// - Throws: ``SQLiteError`` for the first statement that fails; those before it have run.
+    package func execute(_ script: String) throws(SQLiteError) {
+        let text = Array(script.utf8)
+        try text.withUnsafeBufferPointer { text throws(SQLiteError) in
+            var rest = text[...]
+            while !rest.isEmpty {
+                let text = UnsafeBufferPointer(rebasing: rest)
+                let (statement, used) = try prepareNext(text, isPersistent: false)
+                rest = rest.dropFirst(used)
+                try statement?.run()
+            }
+        }
+    }
+
+    /// The first column of the only row that a question of our own gives, `nil` where it gives none.
+    ///
+    /// - Throws: ``SQLiteError`` when it cannot be asked.
+    package func value(_ sql: String) throws(SQLiteError) -> SQLValue? {
+        let statement = try prepare(sql, isPersistent: false)
+        guard try statement.step() else { return nil }
+        let value = statement.value(0)
+        try statement.finish()
+        return value
+    }
+
+    /// Lends the database handle, for what this room does not offer.
+    package func withUnsafeHandle<Result>(_ body: (OpaquePointer) throws -> Result) rethrows
+        -> Result
+    {
+        try body(core.database)
+    }
+
+    // MARK: - Changes
+
+    /// What was written since the last time; see ``WriteTracker``. Resets statements that stand on
+    /// a row, since what they wrote is known only then.
+    package func takeChanges() -> [TableChange] {
+        guard let tracker = core.authorizer.tracker else { return [] }
+        core.resetActiveStatements()
+        guard tracker.hasChanges else { return [] }
+        core.lookUpTables(nil)
+        return tracker.takeChanges()
+    }
+
+    /// Forgets what was written: it was rolled back.
+    package func discardChanges() { core.authorizer.tracker?.discard() }
+
+    // MARK: - Closing
+
+    /// Closes the file. Closing twice does nothing.
+    ///
+    /// - Throws: ``SQLiteError`` with `SQLITE_BUSY` when a statement of the connection is still
+    ///   held somewhere; the connection stays open then.
+    package func close() throws(SQLiteError) {
+        forgetStatements()
+        try core.close()
+    }
+
+    /// Gives the connection up after a failure that leaves its transaction open.
+    func abandon() {
+        forgetStatements()
+        core.abandon()
+    }
+
+    private func forgetStatements() {
+        core.resetActiveStatements()
+        ownStatements.removeAll()
+        userStatements.removeAll()
+    }
+}

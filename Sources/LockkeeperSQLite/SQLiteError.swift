@@ -1,0 +1,63 @@
+/// A call of SQLite that failed.
+///
+/// It carries the text of the statement, never the values that were bound to it.
+package struct SQLiteError: Error, Hashable, CustomStringConvertible {
+    /// The extended result code.
+    package let code: ResultCode
+    /// SQLite's own sentence, or ours where SQLite was not asked.
+    package let message: String
+    /// What was being done.
+    package let operation: Operation
+    /// The statement without its values, where there was one.
+    package let sql: String?
+    /// Which rule for closures the statement breaks, where that is why it failed.
+    package let refusal: StatementRefusal?
+
+    /// What was being done when a call failed.
+    package enum Operation: String, Sendable, Hashable {
+        case open, close, configure, prepare, bind, step, begin, commit, checkpoint, inspect
+        case rollBack = "roll back"
+        case syncLog = "sync the log"
+    }
+
+    /// Describes a failed call.
+    package init(
+        code: ResultCode,
+        message: String,
+        operation: Operation,
+        sql: String? = nil,
+        refusal: StatementRefusal? = nil
+    ) {
+        self.code = code
+        self.message = message
+        self.operation = operation
+        self.sql = sql
+        self.refusal = refusal
+    }
+
+    /// The failure as a sentence.
+    package var description: String {
+        let what = "cannot \(operation.rawValue): \(message) (\(code))"
+        guard let sql else { return what }
+        return "\(what) in: \(sql)"
+    }
+}
+
+/// Why a statement may not stand in a closure that runs inside a transaction of Lockkeeper's.
+package enum StatementRefusal: Sendable, Hashable, CustomStringConvertible {
+    /// `BEGIN`, `COMMIT`, `ROLLBACK`, savepoints: the transaction is not the closure's to end.
+    case transactionControl
+    /// `ATTACH` and `DETACH`: what another file holds is neither fenced nor logged.
+    case attachment
+    /// A pragma that can change how the connection works, or one that is not known to be harmless.
+    case pragma(name: String)
+
+    /// The rule as a sentence.
+    package var description: String {
+        switch self {
+        case .transactionControl: "a closure cannot begin or end transactions or savepoints"
+        case .attachment: "a closure cannot attach or detach databases"
+        case .pragma(let name): "a closure cannot run PRAGMA \(name)"
+        }
+    }
+}
