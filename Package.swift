@@ -40,6 +40,7 @@ let package = Package(
             pkgConfig: "libsodium",
             providers: [.apt(["libsodium-dev"])]
         ),
+        .target(name: "CLockkeeperSystemd"),
 
         // 1 vocabulary
         room("LockkeeperDomain", []),
@@ -48,6 +49,7 @@ let package = Package(
         room("LockkeeperPlatform", ["LockkeeperDomain", "CLockkeeperPlatform"]),
         room("LockkeeperSQLite", ["LockkeeperDomain", "CLockkeeperSQLite"]),
         room("LockkeeperCrypto", ["LockkeeperDomain", "CLockkeeperSodium"]),
+        room("LockkeeperSystemd", ["LockkeeperDomain", "CLockkeeperSystemd"]),
 
         .target(
             name: "LockkeeperTestSupport",
@@ -68,6 +70,7 @@ let package = Package(
             ["LockkeeperTestSupport", "LockkeeperDomain", "LockkeeperSQLite", "CLockkeeperSQLite"]
         ),
         tests("LockkeeperCryptoTests", ["LockkeeperCrypto"]),
+        tests("LockkeeperSystemdTests", ["LockkeeperSystemd", "LockkeeperPlatform"]),
         tests("HouseTests", []),
     ]
 )
