@@ -51,6 +51,9 @@ let package = Package(
         room("LockkeeperCrypto", ["LockkeeperDomain", "CLockkeeperSodium"]),
         room("LockkeeperSystemd", ["LockkeeperDomain", "CLockkeeperSystemd"]),
 
+        // 3 rooms
+        room("LockkeeperLocking", ["LockkeeperDomain", "LockkeeperPlatform"]),
+
         .target(
             name: "LockkeeperTestSupport",
             dependencies: ["LockkeeperDomain", "LockkeeperPlatform"],
@@ -71,6 +74,13 @@ let package = Package(
         ),
         tests("LockkeeperCryptoTests", ["LockkeeperCrypto"]),
         tests("LockkeeperSystemdTests", ["LockkeeperSystemd", "LockkeeperPlatform"]),
+        tests(
+            "LockkeeperLockingTests",
+            [
+                "LockkeeperTestSupport", "LockkeeperDomain", "LockkeeperPlatform",
+                "LockkeeperLocking",
+            ]
+        ),
         tests("HouseTests", []),
     ]
 )

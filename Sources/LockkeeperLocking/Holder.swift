@@ -1,0 +1,45 @@
+package import LockkeeperDomain
+package import LockkeeperPlatform
+
+/// A process that holds a lock or has the file open, as it was found.
+package struct Holder: Sendable, Hashable, CustomStringConvertible {
+    /// What the process wrote down.
+    package let record: ProcessRecord
+    /// How the process is.
+    package let condition: ProcessCondition
+    /// When it was looked at.
+    package let observedAt: MonotonicInstant
+
+    /// A holder of its parts.
+    package init(
+        record: ProcessRecord,
+        condition: ProcessCondition,
+        observedAt: MonotonicInstant
+    ) {
+        self.record = record
+        self.condition = condition
+        self.observedAt = observedAt
+    }
+
+    /// Which process.
+    package var identity: ProcessIdentity { record.process.identity }
+    /// The program's file name.
+    package var program: String { record.process.program }
+    /// The name under which the process commits.
+    package var processName: String { record.process.processName }
+    /// What the process is for.
+    package var role: ProcessRole { record.process.role }
+    /// What it is doing.
+    package var activity: ProcessActivity { record.activity }
+    /// Since when it does that.
+    package var since: MonotonicInstant { record.since }
+    /// How long it had been doing that when it was looked at.
+    package var activityDuration: Duration { max(.zero, observedAt.duration(since: since)) }
+
+    /// For people: "pid 4711 (push-helper, helper), writing for 3.2 s, stopped".
+    package var description: String {
+        let tenths = activityDuration.wholeNanoseconds / 100_000_000
+        return "pid \(identity.pid) (\(processName), \(role.name)), \(activity.name) for "
+            + "\(tenths / 10).\(tenths % 10) s, \(condition.rawValue)"
+    }
+}

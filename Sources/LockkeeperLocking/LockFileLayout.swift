@@ -1,0 +1,250 @@
+import LockkeeperDomain
+import LockkeeperPlatform
+
+/// The layout of `workspace.locks` and `account.locks`, version 1. Integers are little endian.
+///
+///     offset   width  content
+///          0       7  "LKLOCKS"
+///          7       1  version
+///          8       8  admission count: raised by every holder of WRITER, while it holds it
+///         16       8  skip word: not 0 says that QUEUE is to be passed by
+///         24       8  leave word: not 0 asks everybody to leave; counts only while ENTRY is held
+///                     exclusively
+///         32      24  distrust word of the messages: boot id (16), file number (8)
+///         56      24  distrust word of the settings: the same
+///         80    4016  zeros
+///       4096   65536  256 records of 256 bytes
+///
+/// A record:
+///
+///          0       4  "LKPR"
+///          4       4  pid
+///          8       8  start time, in clock ticks since the boot
+///         16      16  boot id
+///         32       8  since when it does what it does, in nanoseconds of the monotonic clock
+///         40       1  activity
+///         41       1  role
+///         42       1  bytes of the program's name
+///         43       1  bytes of the process's name
+///         44       4  zeros
+///         48      96  the program's name, UTF-8
+///        144      96  the process's name, UTF-8
+///        240      16  zeros
+///
+/// Locks are taken on bytes behind every content, and the kernel does not care whether the file
+/// has them:
+///
+///     2^30 + 0…2      HOST, SWITCH, HUB
+///     2^30 + 16…20    ENTRY, PRESENCE, MAINTENANCE, QUEUE, WRITER
+///     2^30 + 4096…    one for each record, locked by its process for life
+///
+/// Version rule: a new field takes zeros that it reads as absent, and the version stays. What an
+/// older program would get wrong, above all another place or order of locks, raises the version,
+/// and a program refuses a version that it does not know.
+///
+/// The content may be cut or overwritten at any time by anybody with the permission. Zeros are a
+/// valid value of every field; a record that makes no sense is no record.
+enum LockFileLayout {
+    static let version: UInt8 = 1
+    static let headerByteCount = 80
+
+    static let admissionCountOffset: Int64 = 8
+    static let skipOffset: Int64 = 16
+    static let leaveOffset: Int64 = 24
+
+    static let recordCount = 256
+    static let recordByteCount = 256
+    static let recordsOffset: Int64 = 4096
+    static let recordsByteCount = recordCount * recordByteCount
+    /// Where, in a record, the two words stand that change with the activity.
+    static let activityOffset: Int64 = 32
+
+    static let nameByteCountMax = 96
+
+    private static let magic: [UInt8] = Array("LKLOCKS".utf8)
+    private static let recordMagic: [UInt8] = Array("LKPR".utf8)
+    private static let programOffset = 48
+    private static let processNameOffset = 144
+    private static let firstLock: Int64 = 1 << 30
+
+    /// What the first bytes of a file say.
+    enum Header: Equatable {
+        /// A new file, or one that was cut.
+        case empty
+        /// A file of this version.
+        case valid
+        /// A file of a version that this program does not know.
+        case otherVersion(UInt8)
+        /// No lock file.
+        case rubbish
+    }
+
+    /// The bytes of an empty header with no word set.
+    static var emptyHeader: [UInt8] {
+        magic + [version] + Array(repeating: 0, count: headerByteCount - 8)
+    }
+
+    /// Judges the first ``headerByteCount`` bytes.
+    static func header(_ bytes: UnsafeRawBufferPointer) -> Header {
+        if bytes.allSatisfy({ $0 == 0 }) { return .empty }
+        guard bytes[..<7].elementsEqual(magic) else { return .rubbish }
+        return bytes[7] == version ? .valid : .otherVersion(bytes[7])
+    }
+
+    static func distrustOffset(of file: DistrustedFile) -> Int64 {
+        switch file {
+        case .messages: 32
+        case .settings: 56
+        }
+    }
+
+    /// The byte that a lock is taken on.
+    static func byte(of lock: LockByte) -> Int64 {
+        switch lock {
+        case .host: firstLock
+        case .switching: firstLock + 1
+        case .hub: firstLock + 2
+        case .entry: firstLock + 16
+        case .presence: firstLock + 17
+        case .maintenance: firstLock + 18
+        case .queue: firstLock + 19
+        case .writer: firstLock + 20
+        }
+    }
+
+    /// The byte that the owner of a record holds.
+    static func byte(ofSlot slot: Int) -> Int64 { firstLock + 4096 + Int64(slot) }
+
+    /// Where a record begins.
+    static func offset(ofSlot slot: Int) -> Int64 {
+        recordsOffset + Int64(slot * recordByteCount)
+    }
+
+    /// The bytes of a record.
+    static func encode(_ record: ProcessRecord) -> [UInt8] {
+        let process = record.process
+        let program = kept(process.program)
+        let processName = kept(process.processName)
+        var bytes = [UInt8](repeating: 0, count: recordByteCount)
+        bytes.withUnsafeMutableBytes { buffer in
+            buffer.copyBytes(from: recordMagic)
+            buffer.store(Int64(process.identity.pid), at: 4, as: Int32.self)
+            buffer.store(Int64(bitPattern: process.identity.startTime), at: 8, as: Int64.self)
+            UnsafeMutableRawBufferPointer(rebasing: buffer[16..<32])
+                .copyBytes(from: process.identity.bootID.bytes)
+            let words = activityWords(
+                record.activity,
+                record.since,
+                process.role,
+                nameByteCounts: (program.count, processName.count)
+            )
+            buffer.store(Int64(bitPattern: words.0), at: 32, as: Int64.self)
+            buffer.store(Int64(bitPattern: words.1), at: 40, as: Int64.self)
+            UnsafeMutableRawBufferPointer(rebasing: buffer[programOffset...])
+                .copyBytes(from: program)
+            UnsafeMutableRawBufferPointer(rebasing: buffer[processNameOffset...])
+                .copyBytes(from: processName)
+        }
+        return bytes
+    }
+
+    /// The two words of a record that are written anew for each activity, in the file's order of
+    /// bytes. One write of 16 bytes, because it is made several times for each transaction.
+    static func activityWords(
+        _ activity: ProcessActivity,
+        _ since: MonotonicInstant,
+        _ role: ProcessRole,
+        nameByteCounts: (program: Int, processName: Int)
+    ) -> (UInt64, UInt64) {
+        let second =
+            UInt64(activity.rawValue) | UInt64(role.rawValue) << 8
+            | UInt64(nameByteCounts.program) << 16 | UInt64(nameByteCounts.processName) << 24
+        return (UInt64(bitPattern: since.nanoseconds).littleEndian, second.littleEndian)
+    }
+
+    /// Reads a record; `nil` where there is none or it makes no sense.
+    static func decode(_ bytes: UnsafeRawBufferPointer) -> ProcessRecord? {
+        guard bytes.count == recordByteCount, bytes[..<4].elementsEqual(recordMagic) else {
+            return nil
+        }
+        let pid = Int32(littleEndian: bytes.loadUnaligned(fromByteOffset: 4, as: Int32.self))
+        let programCount = Int(bytes[42])
+        let processNameCount = Int(bytes[43])
+        guard pid > 0, programCount <= nameByteCountMax, processNameCount <= nameByteCountMax,
+            let bootID = BootID(bytes: bytes[16..<32])
+        else { return nil }
+        let identity = ProcessIdentity(
+            pid: pid,
+            startTime: UInt64(
+                littleEndian: bytes.loadUnaligned(fromByteOffset: 8, as: UInt64.self)
+            ),
+            bootID: bootID
+        )
+        return ProcessRecord(
+            process: ProcessDescription(
+                identity: identity,
+                program: text(bytes[programOffset..<(programOffset + programCount)]),
+                processName: text(
+                    bytes[processNameOffset..<(processNameOffset + processNameCount)]
+                ),
+                role: ProcessRole(rawValue: bytes[41]) ?? .unknown
+            ),
+            activity: ProcessActivity(rawValue: bytes[40]) ?? .unknown,
+            since: MonotonicInstant(
+                nanoseconds: Int64(
+                    littleEndian: bytes.loadUnaligned(fromByteOffset: 32, as: Int64.self)
+                )
+            )
+        )
+    }
+
+    /// The bytes of a distrust word.
+    static func encode(_ distrust: Distrust) -> [UInt8] {
+        distrust.bootID.bytes
+            + (0..<8).map { UInt8(truncatingIfNeeded: distrust.fileNumber >> (8 * $0)) }
+    }
+
+    /// Reads a distrust word, given as the three words of memory that the file has; `nil` where
+    /// none is set. It is looked at several times for each transaction.
+    static func decodeDistrust(_ words: (UInt64, UInt64, UInt64)) -> Distrust? {
+        if words == (0, 0, 0) { return nil }
+        return Distrust(
+            bootID: BootID(high: UInt64(bigEndian: words.0), low: UInt64(bigEndian: words.1)),
+            fileNumber: UInt64(littleEndian: words.2)
+        )
+    }
+
+    /// How many bytes of a name a record keeps.
+    static func keptByteCount(_ name: String) -> Int { kept(name).count }
+
+    private static func kept(_ name: String) -> ArraySlice<UInt8> {
+        Array(name.utf8).prefix(nameByteCountMax)
+    }
+
+    /// A name as text that cannot disturb a terminal.
+    private static func text(_ bytes: Slice<UnsafeRawBufferPointer>) -> String {
+        let text = String(decoding: bytes, as: UTF8.self)
+        return String(
+            String.UnicodeScalarView(
+                text.unicodeScalars.map { scalar in
+                    scalar.properties.generalCategory == .control ? "\u{FFFD}" : scalar
+                }
+            )
+        )
+    }
+}
+
+extension UnsafeMutableRawBufferPointer {
+    /// Stores an integer's low bytes in the file's order.
+    fileprivate func store<Stored: FixedWidthInteger>(
+        _ value: Int64,
+        at offset: Int,
+        as type: Stored.Type
+    ) {
+        storeBytes(
+            of: Stored(truncatingIfNeeded: value).littleEndian,
+            toByteOffset: offset,
+            as: type
+        )
+    }
+}

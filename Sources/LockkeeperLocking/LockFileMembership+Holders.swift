@@ -1,0 +1,112 @@
+import LockkeeperDomain
+import LockkeeperPlatform
+
+/// Who is here, and who holds what.
+///
+/// The kernel does not tell whose an open-file-description lock is: `F_OFD_GETLK` and `/proc/locks`
+/// give -1. But `/proc/<pid>/fdinfo/<n>` lists the locks of each description that the process has
+/// open, so the holder is found among the processes with a living record. The answers are for
+/// sentences; nothing is decided by them.
+extension LockFileMembership {
+    /// Everybody who has the lock file open and a record in it, this process included, in the
+    /// order of their slots.
+    ///
+    /// - Throws: ``LockingError/system(_:)`` when the kernel refuses.
+    package func members() throws(LockingError) -> [Holder] {
+        try systemCalls { () throws(SystemCallError) in try livingRecords().map(holder) }
+    }
+
+    /// The processes that hold a lock. Empty where nobody does, or nobody with a record.
+    ///
+    /// - Throws: ``LockingError/system(_:)`` when the kernel refuses.
+    package func holders(of lock: LockByte) throws(LockingError) -> [Holder] {
+        try systemCalls { () throws(SystemCallError) in
+            let byte = LockFileLayout.byte(of: lock)
+            var pids: Set<Int32> = []
+            var holders: [Holder] = []
+            for record in try livingRecords() {
+                let pid = record.process.identity.pid
+                // A process may be a member twice, in the tests for example; it is named once.
+                guard pids.insert(pid).inserted, hasLock(on: byte, pid: pid) else { continue }
+                holders.append(try holder(record))
+            }
+            return holders
+        }
+    }
+
+    private func holder(_ record: ProcessRecord) throws(SystemCallError) -> Holder {
+        Holder(
+            record: record,
+            condition: try record.process.identity.condition(),
+            observedAt: clock.now()
+        )
+    }
+
+    /// The records whose bytes are held.
+    private func livingRecords() throws(SystemCallError) -> [ProcessRecord] {
+        let bytes = try descriptor.read(
+            count: LockFileLayout.recordsByteCount,
+            at: LockFileLayout.recordsOffset
+        )
+        var records: [ProcessRecord] = []
+        for slot in 0..<LockFileLayout.recordCount {
+            let record = bytes.withUnsafeBytes { buffer in
+                let start = slot * LockFileLayout.recordByteCount
+                return LockFileLayout.decode(
+                    UnsafeRawBufferPointer(
+                        rebasing: buffer[start..<(start + LockFileLayout.recordByteCount)]
+                    )
+                )
+            }
+            guard let record else { continue }
+            // One's own byte stands in nobody's way, so that the kernel does not show it.
+            if slot != self.slot {
+                let byte = LockFileLayout.byte(ofSlot: slot)
+                guard try descriptor.isHeldElsewhere(byte) else { continue }
+            }
+            records.append(record)
+        }
+        return records
+    }
+
+    /// Whether a process has a description of this lock file that holds a byte. What cannot be
+    /// read, because the process has ended meanwhile or may not be looked into, holds nothing.
+    private func hasLock(on byte: Int64, pid: Int32) -> Bool {
+        guard let numbers = try? FileSystem.list("/proc/\(pid)/fd") else { return false }
+        return numbers.contains { number in
+            guard let status = try? FileSystem.status("/proc/\(pid)/fd/\(number)"),
+                status.identity == descriptor.identity,
+                let text = try? FileSystem.contents(of: "/proc/\(pid)/fdinfo/\(number)")
+            else { return false }
+            return LockLine.lines(in: text).contains { $0.covers(byte) }
+        }
+    }
+}
+
+/// One line of a `fdinfo` file, which looks like a line of `/proc/locks` behind "lock:":
+///
+///     lock:	1: OFDLCK  ADVISORY  WRITE -1 fe:00:1835 1073741844 1073741844
+struct LockLine: Equatable {
+    /// The first byte.
+    let start: Int64
+    /// The last byte; the largest integer for a lock up to the end of the file.
+    let end: Int64
+
+    /// The open-file-description locks that a `fdinfo` file lists.
+    static func lines(in text: [UInt8]) -> [LockLine] {
+        text.split(separator: UInt8(ascii: "\n")).compactMap { LockLine($0) }
+    }
+
+    init?(_ line: ArraySlice<UInt8>) {
+        let fields = line.split { $0 == UInt8(ascii: " ") || $0 == UInt8(ascii: "\t") }
+            .map { String(decoding: $0, as: UTF8.self) }
+        guard fields.first == "lock:", fields.contains("OFDLCK"), fields.count >= 4,
+            let start = Int64(fields[fields.count - 2])
+        else { return nil }
+        self.start = start
+        end = Int64(fields[fields.count - 1]) ?? .max
+    }
+
+    /// Whether the lock is on a byte.
+    func covers(_ byte: Int64) -> Bool { start <= byte && byte <= end }
+}

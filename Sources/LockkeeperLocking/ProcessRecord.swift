@@ -1,0 +1,114 @@
+package import LockkeeperDomain
+package import LockkeeperPlatform
+
+/// What a process is for.
+package enum ProcessRole: UInt8, Sendable, Hashable, CaseIterable {
+    /// Written by a program that this one does not know.
+    case unknown = 0
+    /// The long-lived process.
+    case host = 1
+    /// A short-lived one.
+    case helper = 2
+    /// The command line.
+    case tool = 3
+
+    /// The name for people.
+    package var name: String {
+        switch self {
+        case .unknown: "process"
+        case .host: "host"
+        case .helper: "helper"
+        case .tool: "tool"
+        }
+    }
+}
+
+/// What a process is doing, as it wrote down before it began.
+package enum ProcessActivity: UInt8, Sendable, Hashable, CaseIterable {
+    /// Written by a program that this one does not know.
+    case unknown = 0
+    /// Nothing.
+    case idle = 1
+    /// Opening the account.
+    case opening = 2
+    /// Standing in the turnstile.
+    case waiting = 3
+    /// Inside a write transaction.
+    case writing = 4
+    /// Inside a sync of the log, its result not yet looked at (design 5.2).
+    case syncing = 5
+    /// Inside a read transaction.
+    case reading = 6
+    /// Checkpointing.
+    case checkpointing = 7
+    /// Migrating the schema.
+    case migrating = 8
+    /// Switching accounts.
+    case switching = 9
+    /// Recovering, restoring, re-keying or removing.
+    case excluding = 10
+
+    /// The participle for people.
+    package var name: String {
+        switch self {
+        case .unknown: "busy"
+        case .idle: "idle"
+        case .opening: "opening"
+        case .waiting: "waiting"
+        case .writing: "writing"
+        case .syncing: "syncing"
+        case .reading: "reading"
+        case .checkpointing: "checkpointing"
+        case .migrating: "migrating"
+        case .switching: "switching"
+        case .excluding: "in exclusive work"
+        }
+    }
+}
+
+/// Who a process is, for the others' sentences.
+package struct ProcessDescription: Sendable, Hashable {
+    /// Which process.
+    package var identity: ProcessIdentity
+    /// The program's file name.
+    package var program: String
+    /// The name under which the process commits ("origin"), for example "push-helper".
+    package var processName: String
+    /// What the process is for.
+    package var role: ProcessRole
+
+    /// A description of its parts. Of each name 96 bytes are kept.
+    package init(
+        identity: ProcessIdentity,
+        program: String,
+        processName: String,
+        role: ProcessRole
+    ) {
+        self.identity = identity
+        self.program = program
+        self.processName = processName
+        self.role = role
+    }
+}
+
+/// What a process wrote into its slot of a lock file. It is only read by people and to find
+/// holders: who holds what is decided by the kernel's locks (B32).
+package struct ProcessRecord: Sendable, Hashable {
+    /// Who it is.
+    package var process: ProcessDescription
+    /// What it is doing.
+    package var activity: ProcessActivity
+    /// Since when it does that.
+    package var since: MonotonicInstant
+
+    /// A record of its parts.
+    package init(
+        process: ProcessDescription,
+        activity: ProcessActivity,
+        since: MonotonicInstant
+    ) {
+        self.process = process
+        self.activity = activity
+        self.since = since
+    }
+}
