@@ -53,6 +53,21 @@ let package = Package(
 
         // 3 rooms
         room("LockkeeperLocking", ["LockkeeperDomain", "LockkeeperPlatform"]),
+        room(
+            "LockkeeperStorage",
+            ["LockkeeperDomain", "LockkeeperPlatform", "LockkeeperSQLite", "LockkeeperCrypto"],
+            plugins: ["EmbedSQL"]
+        ),
+
+        // Build tool: `.sql` migrations become Swift source, so that no resource bundle, and with it
+        // no Foundation, is needed below the products.
+        .executableTarget(name: "embed-sql", path: "Plugins/embed-sql", swiftSettings: settings),
+        .plugin(
+            name: "EmbedSQL",
+            capability: .buildTool(),
+            dependencies: ["embed-sql"],
+            path: "Plugins/EmbedSQL"
+        ),
 
         .target(
             name: "LockkeeperTestSupport",
@@ -79,6 +94,14 @@ let package = Package(
             [
                 "LockkeeperTestSupport", "LockkeeperDomain", "LockkeeperPlatform",
                 "LockkeeperLocking",
+            ]
+        ),
+        tests(
+            "LockkeeperStorageTests",
+            [
+                "LockkeeperTestSupport", "LockkeeperDomain", "LockkeeperPlatform",
+                "LockkeeperSQLite", "LockkeeperCrypto",
+                "LockkeeperStorage", "CLockkeeperSQLite",
             ]
         ),
         tests("HouseTests", []),

@@ -1,0 +1,149 @@
+package import LockkeeperDomain
+package import LockkeeperPlatform
+package import LockkeeperSQLite
+
+/// Which of an account's database files a store is.
+package enum StoreKind: String, Sendable, Hashable, CaseIterable {
+    /// Messages and what is derived from them.
+    case messages
+    /// Settings, so that a rebuild of the messages leaves them alone.
+    case settings
+}
+
+/// The row that says whose a store is and who may write it.
+///
+///     retired ──advance(to: higher, .active)──▶ active
+///     active  ──advance(to: higher, .retired)─▶ retired
+///
+/// The generation only rises, whatever the state (I-2).
+package struct Fence: Sendable, Hashable {
+    /// Which of the account's files it is.
+    package let kind: StoreKind
+    /// The account.
+    package let account: AccountID
+    /// The store's name for life.
+    package let store: StoreIdentity
+    /// The generation under which the account was last activated or retired.
+    package let generation: Generation
+    /// Whether writes are taken.
+    package let state: AccountState
+    /// The run of the kernel under which the store was last written.
+    package let bootID: BootID
+    /// Commits up to this one are no longer in the log.
+    package let floor: CommitNumber
+
+    /// The row of its parts; the defaults are those of a store in which nothing was committed.
+    package init(
+        kind: StoreKind,
+        account: AccountID,
+        store: StoreIdentity,
+        generation: Generation,
+        state: AccountState,
+        bootID: BootID,
+        floor: CommitNumber = CommitNumber(0)
+    ) {
+        self.kind = kind
+        self.account = account
+        self.store = store
+        self.generation = generation
+        self.state = state
+        self.bootID = bootID
+        self.floor = floor
+    }
+
+    /// Reads the row.
+    ///
+    /// - Parameter path: the file, for errors.
+    /// - Throws: ``StorageError/fenceMissing(path:)`` when there is none or it makes no sense,
+    ///   ``StorageError/notAStore(path:reason:)`` when the file is no database of ours.
+    package static func read(
+        from connection: Connection,
+        path: String
+    ) throws(StorageError) -> Fence {
+        let exists = try StoreFile.reading(path) { () throws(SQLiteError) in
+            try connection.value(
+                "SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = 'lk_fence'"
+            )
+        }
+        guard exists != nil else { throw .notAStore(path: path, reason: "it has no fence") }
+        let fence = try sqlite { () throws(SQLiteError) in try row(of: connection) }
+        guard let fence else { throw .fenceMissing(path: path) }
+        return fence
+    }
+
+    private static func row(of connection: Connection) throws(SQLiteError) -> Fence? {
+        let select = try connection.prepare(
+            """
+            SELECT kind, account, store, generation, state, boot, floor FROM lk_fence WHERE id = 1
+            """
+        )
+        defer { select.reset() }
+        guard try select.step(),
+            let kind = StoreKind(rawValue: select.string(0)),
+            let account = try? AccountID(bytes: select.bytes(1)),
+            let store = StoreIdentity(bytes: select.bytes(2)),
+            let state = AccountState(rawValue: select.string(4)),
+            let bootID = BootID(bytes: select.bytes(5)),
+            select.kind(3) == .integer, select.kind(6) == .integer
+        else { return nil }
+        return Fence(
+            kind: kind,
+            account: account,
+            store: store,
+            generation: Generation(select.int64(3)),
+            state: state,
+            bootID: bootID,
+            floor: CommitNumber(select.int64(6))
+        )
+    }
+
+    /// Writes the row of a new store.
+    func insert(into connection: Connection) throws(SQLiteError) {
+        let insert = try connection.prepare(
+            "INSERT INTO lk_fence VALUES (1, ?1, ?2, ?3, ?4, ?5, ?6, ?7)"
+        )
+        try insert.bind(1, kind.rawValue)
+        try insert.bind(2, text: account.bytes)
+        try insert.bind(3, blob: store.bytes)
+        try insert.bind(4, generation.rawValue)
+        try insert.bind(5, state.rawValue)
+        try insert.bind(6, blob: bootID.bytes)
+        try insert.bind(7, floor.rawValue)
+        try insert.run()
+    }
+
+    /// Raises the fence in a transaction of its own and syncs it: once this returns, no transaction
+    /// of an older generation can commit, not after a power loss either. The caller holds the
+    /// account's WRITER.
+    ///
+    /// - Throws: ``StorageError/fenceWouldFall(from:to:)`` unless the generation is higher than
+    ///   the one that stands there; what SQLite throws. The fence may have been raised when the
+    ///   sync is what failed.
+    package static func advance(
+        _ connection: Connection,
+        path: String,
+        to generation: Generation,
+        _ state: AccountState
+    ) throws(StorageError) {
+        try sqlite { () throws(SQLiteError) in try connection.begin(.immediate) }
+        do throws(StorageError) {
+            let fence = try read(from: connection, path: path)
+            guard generation > fence.generation else {
+                throw .fenceWouldFall(from: fence.generation, to: generation)
+            }
+            try sqlite { () throws(SQLiteError) in
+                let update = try connection.prepare(
+                    "UPDATE lk_fence SET generation = ?1, state = ?2 WHERE id = 1"
+                )
+                try update.bind(1, generation.rawValue)
+                try update.bind(2, state.rawValue)
+                try update.run()
+                try connection.commit()
+            }
+        } catch {
+            connection.rollBack()
+            throw error
+        }
+        try sqlite { () throws(SQLiteError) in try connection.syncLog() }
+    }
+}

@@ -1,0 +1,328 @@
+package import LockkeeperDomain
+import LockkeeperPlatform
+package import LockkeeperSQLite
+
+/// `workspace.db`: which accounts there are, which file each one uses now, and the one counter of
+/// generations.
+///
+/// It is written seldom and read by everybody, so it keeps a rollback journal, whose commits are
+/// durable by themselves (`synchronous` EXTRA syncs the directory too). Every operation is one
+/// transaction. Not `Sendable`.
+package final class Registry {
+    /// The connection.
+    package let connection: Connection
+
+    static let migrations = [
+        Migration(
+            owner: "registry",
+            name: "202611300900_registry",
+            sql: """
+                CREATE TABLE lk_workspace(
+                  id INTEGER PRIMARY KEY CHECK (id = 1),
+                  version INTEGER NOT NULL,
+                  generation INTEGER NOT NULL
+                );
+                INSERT INTO lk_workspace VALUES (1, 1, 0);
+                CREATE TABLE lk_account(
+                  id TEXT PRIMARY KEY,
+                  directory TEXT NOT NULL UNIQUE,
+                  own_id TEXT,
+                  contract TEXT NOT NULL,
+                  state TEXT NOT NULL CHECK (state IN ('active', 'retired')),
+                  generation INTEGER NOT NULL,
+                  messages_file INTEGER NOT NULL,
+                  settings_file INTEGER NOT NULL,
+                  created_at INTEGER NOT NULL
+                ) WITHOUT ROWID;
+                CREATE TABLE lk_intent(
+                  id INTEGER PRIMARY KEY CHECK (id = 1),
+                  from_account TEXT,
+                  from_generation INTEGER,
+                  to_account TEXT,
+                  to_generation INTEGER,
+                  step TEXT NOT NULL CHECK (step IN ('retiring', 'activating')),
+                  CHECK ((from_account IS NULL) = (from_generation IS NULL)),
+                  CHECK ((to_account IS NULL) = (to_generation IS NULL))
+                );
+                """
+        )
+    ]
+
+    /// Opens the registry, and makes it where there is none. Two processes may do so at once: the
+    /// second waits and finds what the first one made.
+    ///
+    /// - Throws: ``StorageError/newerSchema(owner:name:)`` when a newer program made it;
+    ///   ``StorageError/notAStore(path:reason:)`` when the file is no database; what SQLite throws.
+    package init(
+        path: String,
+        environment: StoreEnvironment,
+        busyDeadline: Deadline
+    ) throws(StorageError) {
+        let isNew = try Self.reserve(path)
+        let connection = try sqlite { () throws(SQLiteError) in
+            try Connection(
+                path: path,
+                mode: .create,
+                vfs: environment.vfs,
+                clock: environment.clock,
+                busyDeadline: busyDeadline,
+                jitterSeed: environment.jitterSeed
+            )
+        }
+        let mode = try StoreFile.reading(path) { () throws(SQLiteError) in
+            try connection.enable(.foreignKeys)
+            try connection.enable(.distrustSchema)
+            try connection.execute(
+                "PRAGMA mmap_size = 0; PRAGMA synchronous = EXTRA; PRAGMA cell_size_check = ON"
+            )
+            return try connection.value("PRAGMA journal_mode = TRUNCATE")
+        }
+        guard mode == "truncate" else {
+            throw .notAStore(path: path, reason: "its journal mode cannot be set")
+        }
+        self.connection = connection
+        let migrator = Migrator(Self.migrations)
+        if try !migrator.pending(in: connection).isEmpty { try migrate(migrator, environment) }
+        if isNew {
+            try system { () throws(SystemCallError) in
+                try FileSystem.syncDirectory(FileSystem.directory(of: path))
+            }
+        }
+    }
+
+    /// Takes the file's name with the permissions that SQLite then gives to the journal as well.
+    ///
+    /// - Returns: whether there was no file. One that is there is not opened: a descriptor that is
+    ///   closed takes with it the locks of every connection of this process.
+    private static func reserve(_ path: String) throws(StorageError) -> Bool {
+        do throws(SystemCallError) {
+            guard try FileSystem.status(path) == nil else { return false }
+            _ = try FileDescriptor(opening: path, [.readWrite, .create, .exclusive, .noFollow])
+            return true
+        } catch {
+            if error.errno == .fileExists { return false }
+            throw .system(error)
+        }
+    }
+
+    private func migrate(
+        _ migrator: Migrator,
+        _ environment: StoreEnvironment
+    ) throws(StorageError) {
+        let now = environment.wallClock.milliseconds()
+        do throws(StorageError) {
+            try migrator.apply(to: connection, at: now)
+        } catch {
+            // Another process may have been faster between the look and the transaction.
+            guard try migrator.pending(in: connection).isEmpty else { throw error }
+        }
+    }
+
+    // MARK: - Accounts
+
+    /// All accounts in the order of their ids.
+    ///
+    /// - Throws: ``StorageError/malformedRegistry(reason:)``; what SQLite throws.
+    package func accounts() throws(StorageError) -> [AccountRecord] {
+        let select = try prepare("SELECT * FROM lk_account ORDER BY id")
+        var records: [AccountRecord] = []
+        while try step(select) { records.append(try record(select)) }
+        return records
+    }
+
+    /// One account, `nil` when there is none of that id.
+    ///
+    /// - Throws: ``StorageError/malformedRegistry(reason:)``; what SQLite throws.
+    package func account(_ id: AccountID) throws(StorageError) -> AccountRecord? {
+        let select = try prepare("SELECT * FROM lk_account WHERE id = ?1")
+        defer { select.reset() }
+        try sqlite { () throws(SQLiteError) in try select.bind(1, text: id.bytes) }
+        return try step(select) ? try record(select) : nil
+    }
+
+    /// Adds an account.
+    ///
+    /// - Throws: ``StorageError/accountExists(_:)``; what SQLite throws.
+    package func add(_ record: AccountRecord) throws(StorageError) {
+        try transaction { () throws(StorageError) in
+            guard try account(record.id) == nil else { throw .accountExists(record.id) }
+            let insert = try prepare(
+                "INSERT INTO lk_account VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)"
+            )
+            try sqlite { () throws(SQLiteError) in
+                try insert.bind(1, text: record.id.bytes)
+                try insert.bind(2, record.directory)
+                try insert.bind(3, text: record.ownID)
+                try insert.bind(4, text: ContractCodec.encode(record.contract))
+                try insert.bind(5, record.state.rawValue)
+                try insert.bind(6, record.generation.rawValue)
+                try insert.bind(7, record.messagesFile)
+                try insert.bind(8, record.settingsFile)
+                try insert.bind(9, record.createdAt)
+                try insert.run()
+            }
+            try raiseCounter(to: record.generation)
+        }
+    }
+
+    /// Removes an account's row. Its files are the caller's to move aside.
+    ///
+    /// - Throws: ``StorageError/unknownAccount(_:)``; what SQLite throws.
+    package func remove(_ id: AccountID) throws(StorageError) {
+        try transaction { () throws(StorageError) in
+            _ = try known(id)
+            let delete = try prepare("DELETE FROM lk_account WHERE id = ?1")
+            try sqlite { () throws(SQLiteError) in
+                try delete.bind(1, text: id.bytes)
+                try delete.run()
+            }
+        }
+    }
+
+    /// Publishes a file: from now on this is the one that is opened. Numbers only rise, since a
+    /// name that was used is never used again.
+    ///
+    /// - Throws: ``StorageError/unknownAccount(_:)``; ``StorageError/malformedRegistry(reason:)``
+    ///   when the number would not rise; what SQLite throws.
+    package func publish(
+        _ kind: StoreKind,
+        file number: Int64,
+        of id: AccountID
+    ) throws(StorageError) {
+        try transaction { () throws(StorageError) in
+            let record = try known(id)
+            let present = kind == .messages ? record.messagesFile : record.settingsFile
+            guard number > present else {
+                throw .malformedRegistry(reason: "file \(number) comes after file \(present)")
+            }
+            let update = try prepare(
+                kind == .messages
+                    ? "UPDATE lk_account SET messages_file = ?2 WHERE id = ?1"
+                    : "UPDATE lk_account SET settings_file = ?2 WHERE id = ?1"
+            )
+            try sqlite { () throws(SQLiteError) in
+                try update.bind(1, text: id.bytes)
+                try update.bind(2, number)
+                try update.run()
+            }
+        }
+    }
+
+    /// Notes what an account's fence says, where the two differ. Only upward: a lower or equal
+    /// generation is old news and changes nothing.
+    ///
+    /// - Returns: whether the row was changed.
+    /// - Throws: ``StorageError/unknownAccount(_:)``; what SQLite throws.
+    @discardableResult
+    package func setState(
+        _ state: AccountState,
+        at generation: Generation,
+        of id: AccountID
+    ) throws(StorageError) -> Bool {
+        try transaction { () throws(StorageError) in
+            guard try known(id).generation < generation else { return false }
+            try writeState(state, generation, id)
+            try raiseCounter(to: generation)
+            return true
+        }
+    }
+
+    /// The newest generation that was given.
+    ///
+    /// - Throws: what SQLite throws.
+    package func generation() throws(StorageError) -> Generation {
+        let value = try sqlite { () throws(SQLiteError) in
+            try connection.value("SELECT generation FROM lk_workspace WHERE id = 1")
+        }
+        guard let number = value?.integer else {
+            throw .malformedRegistry(reason: "there is no counter of generations")
+        }
+        return Generation(number)
+    }
+
+    /// Closes the registry.
+    ///
+    /// - Throws: ``SQLiteError`` when a statement is still held.
+    package func close() throws(StorageError) {
+        try sqlite { () throws(SQLiteError) in try connection.close() }
+    }
+
+    // MARK: - Within a transaction
+
+    /// Runs a closure in a transaction that takes the writer's lock at once.
+    func transaction<Value>(
+        _ body: () throws(StorageError) -> Value
+    ) throws(StorageError) -> Value {
+        try sqlite { () throws(SQLiteError) in try connection.begin(.immediate) }
+        do throws(StorageError) {
+            let value = try body()
+            try sqlite { () throws(SQLiteError) in try connection.commit() }
+            return value
+        } catch {
+            connection.rollBack()
+            throw error
+        }
+    }
+
+    func known(_ id: AccountID) throws(StorageError) -> AccountRecord {
+        guard let record = try account(id) else { throw .unknownAccount(id) }
+        return record
+    }
+
+    func writeState(
+        _ state: AccountState,
+        _ generation: Generation,
+        _ id: AccountID
+    ) throws(StorageError) {
+        let update = try prepare("UPDATE lk_account SET state = ?2, generation = ?3 WHERE id = ?1")
+        try sqlite { () throws(SQLiteError) in
+            try update.bind(1, text: id.bytes)
+            try update.bind(2, state.rawValue)
+            try update.bind(3, generation.rawValue)
+            try update.run()
+        }
+    }
+
+    /// Takes the next value of the counter.
+    func takeGeneration() throws(StorageError) -> Generation {
+        let next = try generation().next
+        try raiseCounter(to: next)
+        return next
+    }
+
+    private func raiseCounter(to generation: Generation) throws(StorageError) {
+        let update = try prepare(
+            "UPDATE lk_workspace SET generation = ?1 WHERE id = 1 AND generation < ?1"
+        )
+        try sqlite { () throws(SQLiteError) in
+            try update.bind(1, generation.rawValue)
+            try update.run()
+        }
+    }
+
+    func prepare(_ sql: StaticString) throws(StorageError) -> Statement {
+        try sqlite { () throws(SQLiteError) in try connection.statement(sql) }
+    }
+
+    func step(_ statement: Statement) throws(StorageError) -> Bool {
+        try sqlite { () throws(SQLiteError) in try statement.step() }
+    }
+
+    private func record(_ row: Statement) throws(StorageError) -> AccountRecord {
+        guard let id = try? AccountID(bytes: row.bytes(0)),
+            let contract = ContractCodec.decode(row.bytes(3)),
+            let state = AccountState(rawValue: row.string(4))
+        else { throw .malformedRegistry(reason: "the row of an account makes no sense") }
+        return AccountRecord(
+            id: id,
+            directory: row.string(1),
+            ownID: row.optionalBytes(2),
+            contract: contract,
+            state: state,
+            generation: Generation(row.int64(5)),
+            messagesFile: row.int64(6),
+            settingsFile: row.int64(7),
+            createdAt: row.int64(8)
+        )
+    }
+}

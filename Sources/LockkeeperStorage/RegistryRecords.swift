@@ -1,0 +1,91 @@
+package import LockkeeperDomain
+
+/// One account as the registry knows it.
+package struct AccountRecord: Sendable, Hashable {
+    /// The account.
+    package let id: AccountID
+    /// The name of its directory under `accounts/`.
+    package let directory: String
+    /// Who the account is on its server, where that is known.
+    package let ownID: [UInt8]?
+    /// What its server promises.
+    package let contract: ServerContract
+    /// Whether it takes writes. The fence in the account's own file decides; this says what the
+    /// fence should be.
+    package let state: AccountState
+    /// The generation under which it was last activated or retired, 0 before the first time.
+    package let generation: Generation
+    /// The number in the name of its current messages file, 0 before there is one.
+    package let messagesFile: Int64
+    /// The number in the name of its current settings file, 0 before there is one.
+    package let settingsFile: Int64
+    /// When it was added, in milliseconds since 1970.
+    package let createdAt: Int64
+
+    /// A record of its parts; the defaults are those of an account that was never activated.
+    package init(
+        id: AccountID,
+        directory: String,
+        ownID: [UInt8]?,
+        contract: ServerContract,
+        state: AccountState = .retired,
+        generation: Generation = Generation(0),
+        messagesFile: Int64 = 0,
+        settingsFile: Int64 = 0,
+        createdAt: Int64
+    ) {
+        self.id = id
+        self.directory = directory
+        self.ownID = ownID
+        self.contract = contract
+        self.state = state
+        self.generation = generation
+        self.messagesFile = messagesFile
+        self.settingsFile = settingsFile
+        self.createdAt = createdAt
+    }
+}
+
+/// A change of who may write, as it is noted before anything of it is done, so that whoever comes
+/// after a crash can finish it.
+///
+///     none ──begin…──▶ retiring ──advance──▶ activating ──complete──▶ none
+///                         │  └──withdraw──▶ none          │
+///                         └────────turnBack───────────────┴──▶ activating (the first account again)
+///
+/// Signing in alone begins at *activating*, signing out alone ends after *retiring*. What was done
+/// of it is not counted but compared: each fence says under which generation it stands.
+package struct SwitchIntent: Sendable, Hashable, CustomStringConvertible {
+    /// The account that stops being written, and the generation that its fence gets.
+    package let retiring: FencingToken?
+    /// The account that is written from then on, and the generation that its fence gets.
+    package let activating: FencingToken?
+    /// What is to be done next.
+    package let step: Step
+
+    /// The steps.
+    package enum Step: String, Sendable, Hashable {
+        /// The one account is to be retired.
+        case retiring
+        /// The one account is retired, or there was none; the other is to be activated.
+        case activating
+    }
+
+    /// An intent of its parts.
+    package init(retiring: FencingToken?, activating: FencingToken?, step: Step) {
+        precondition(retiring != nil || activating != nil, "an intent names an account")
+        self.retiring = retiring
+        self.activating = activating
+        self.step = step
+    }
+
+    /// The intent in words.
+    package var description: String {
+        switch (retiring, activating) {
+        case (let from?, let to?): "switching from \(from) to \(to), \(step.rawValue)"
+        case (let from?, nil): "signing out of \(from)"
+        case (nil, let to?): "activating \(to)"
+        case (nil, nil): "nothing"
+        }
+    }
+}

@@ -1,0 +1,113 @@
+package import LockkeeperDomain
+package import LockkeeperPlatform
+package import LockkeeperSQLite
+
+/// What can go wrong with an account's database files.
+package enum StorageError: Error, Sendable, CustomStringConvertible {
+    // MARK: Opening
+
+    /// Thrown when SQLite fails in a way that has no case of its own.
+    case sqlite(SQLiteError)
+    /// Thrown when the kernel refuses something about a file.
+    case system(SystemCallError)
+    /// Thrown when a new store would take the place of a file.
+    case fileExists(path: String)
+    /// Thrown when a file is no database, or is none of ours; `reason` is the rest of a sentence.
+    case notAStore(path: String, reason: String)
+    /// Thrown when a store has no fence row, or one that makes no sense.
+    case fenceMissing(path: String)
+    /// Thrown when a store is another account's than the one it is opened for (I-13).
+    case wrongAccount(path: String, expected: AccountID, found: AccountID)
+
+    // MARK: Migrating
+
+    /// Thrown when a store holds a migration that this program does not know: the store is newer.
+    case newerSchema(owner: String, name: String)
+    /// Thrown when a migration that was applied had another text then.
+    case migrationChanged(owner: String, name: String)
+
+    // MARK: Writing and reading
+
+    /// Thrown when the token that a transaction carries is not the account's current one (I-2).
+    case superseded(held: FencingToken, current: Generation, state: AccountState)
+    /// Thrown when a fence would have to go down.
+    case fenceWouldFall(from: Generation, to: Generation)
+    /// Thrown when the caller cancelled before the commit began.
+    case cancelled
+    /// Thrown after a commit when the file that was written no longer stands at its path. What was
+    /// committed is in a file that nobody else will open.
+    case fileReplaced(path: String)
+    /// Thrown when a row of the commit log cannot be read.
+    case malformedCommit(CommitNumber)
+
+    // MARK: The registry
+
+    /// Thrown when the registry has no account of an id.
+    case unknownAccount(AccountID)
+    /// Thrown when an account is added that is there already.
+    case accountExists(AccountID)
+    /// Thrown when an account is not in the state that a switch needs.
+    case accountNotActive(AccountID)
+    /// Thrown when something would be begun before an earlier intent was completed.
+    case intentPending(SwitchIntent)
+    /// Thrown when the intent that would be completed or changed is not the one that is there.
+    case intentChanged
+    /// Thrown when a row of the registry cannot be read.
+    case malformedRegistry(reason: String)
+
+    /// Whether another program held the database's lock until the deadline.
+    package var isBusy: Bool {
+        if case .sqlite(let error) = self { ResultCode.busy ~= error.code } else { false }
+    }
+
+    /// The problem as a sentence.
+    package var description: String {
+        switch self {
+        case .sqlite(let error): error.description
+        case .system(let error): error.description
+        case .fileExists(let path): "\(path) exists already"
+        case .notAStore(let path, let reason): "\(path) is no store: \(reason)"
+        case .fenceMissing(let path): "\(path) does not say who may write it"
+        case .wrongAccount(let path, let expected, let found):
+            "\(path) belongs to account \(found), not \(expected)"
+        case .newerSchema(let owner, let name):
+            "the store is newer than this program: it has migration \(name) of \(owner)"
+        case .migrationChanged(let owner, let name):
+            "migration \(name) of \(owner) had another text when it was applied"
+        case .superseded(let held, let current, let state):
+            "\(held) was superseded: the account is \(state.rawValue) at generation \(current)"
+        case .fenceWouldFall(let from, let to): "the fence stands at \(from) and cannot go to \(to)"
+        case .cancelled: "cancelled before the commit began"
+        case .fileReplaced(let path): "\(path) was replaced while it was open"
+        case .malformedCommit(let number): "row \(number) of the commit log cannot be read"
+        case .unknownAccount(let account): "there is no account \(account)"
+        case .accountExists(let account): "there is an account \(account) already"
+        case .accountNotActive(let account): "account \(account) is not active"
+        case .intentPending(let intent): "an earlier change is not complete: \(intent)"
+        case .intentChanged: "the change was completed or taken back by somebody else"
+        case .malformedRegistry(let reason): "the registry cannot be read: \(reason)"
+        }
+    }
+}
+
+/// Runs what throws SQLite's errors where Storage's are thrown.
+func sqlite<Result>(
+    _ body: () throws(SQLiteError) -> Result
+) throws(StorageError) -> Result {
+    do {
+        return try body()
+    } catch {
+        throw .sqlite(error)
+    }
+}
+
+/// Runs what throws the kernel's errors where Storage's are thrown.
+func system<Result>(
+    _ body: () throws(SystemCallError) -> Result
+) throws(StorageError) -> Result {
+    do {
+        return try body()
+    } catch {
+        throw .system(error)
+    }
+}

@@ -1,0 +1,164 @@
+package import LockkeeperDomain
+import LockkeeperPlatform
+package import LockkeeperSQLite
+
+/// Opens an account's database files, the one way in which they are ever opened (I-11).
+///
+/// | setting | why |
+/// |---|---|
+/// | `journal_mode` WAL | readers and one writer at the same time; what the pragma answers is looked at |
+/// | no checkpoint on close, none by itself | checkpoints have one owner, and closing one late would lose the race of I-10 |
+/// | persistent log | a log that comes and goes is a file whose directory must be synced again |
+/// | `synchronous` NORMAL | commits sync the log outside of the lock, by ``Connection/syncLog()`` |
+/// | `mmap_size` 0 | an I/O error is an error and not a signal |
+/// | `foreign_keys` ON | it is off by default, per connection |
+/// | `trusted_schema` OFF, `cell_size_check` ON | a damaged or hostile file is noticed early |
+/// | `secure_delete` ON | a recalled message's bytes are overwritten |
+/// | `temp_store` MEMORY | no message text in temporary files |
+package enum StoreFile {
+    /// What a connection is for.
+    package enum Purpose: Sendable, Hashable {
+        /// Reading only.
+        case reading
+        /// Writing, with what is written collected for the commit log.
+        case writing
+        /// Checkpoints and syncs: may write, collects nothing.
+        case maintaining
+    }
+
+    /// Opens a store that is there.
+    ///
+    /// - Throws: ``StorageError/notAStore(path:reason:)`` when the file is no database or cannot
+    ///   have a write-ahead log; what SQLite throws.
+    package static func open(
+        _ path: String,
+        for purpose: Purpose,
+        environment: StoreEnvironment,
+        busyDeadline: Deadline
+    ) throws(StorageError) -> Connection {
+        let connection = try connect(path, purpose, environment, busyDeadline)
+        try reading(path) { () throws(SQLiteError) in try configure(connection) }
+        try requireLog(connection, path: path, setting: purpose != .reading)
+        return connection
+    }
+
+    /// Makes a new store: the file, its log, the schema, the fence, all of it durable before this
+    /// returns. The caller holds the lock that keeps everybody else out, and publishes the file's
+    /// name afterwards.
+    ///
+    /// - Parameters:
+    ///   - fence: the row that the store begins with.
+    ///   - migrations: the steps above this room's own, which come first.
+    /// - Throws: ``StorageError/fileExists(path:)`` when something has the name; what the kernel
+    ///   and SQLite throw. A file that is left then is never opened: nobody knows its name.
+    package static func create(
+        _ path: String,
+        fence: Fence,
+        migrations: [Migration],
+        environment: StoreEnvironment,
+        busyDeadline: Deadline
+    ) throws(StorageError) {
+        try reserve(path)
+        let connection = try connect(path, .maintaining, environment, busyDeadline)
+        try sqlite { () throws(SQLiteError) in
+            try connection.execute("PRAGMA page_size = 4096")
+            try configure(connection)
+        }
+        try requireLog(connection, path: path, setting: true)
+        // Whatever is written into the database file itself while it becomes a store is synced.
+        try sqlite { () throws(SQLiteError) in try connection.execute("PRAGMA synchronous = FULL") }
+        try Migrator(Migration.store + migrations)
+            .apply(to: connection, at: environment.wallClock.milliseconds())
+        do throws(SQLiteError) {
+            try connection.begin(.immediate)
+            try fence.insert(into: connection)
+            try connection.commit()
+            try connection.syncLog()
+            try connection.close()
+        } catch {
+            connection.rollBack()
+            throw .sqlite(error)
+        }
+        try system { () throws(SystemCallError) in
+            try FileSystem.syncDirectory(FileSystem.directory(of: path))
+        }
+    }
+
+    /// Runs a first statement, in which a file that is no database is noticed.
+    static func reading<Result>(
+        _ path: String,
+        _ body: () throws(SQLiteError) -> Result
+    ) throws(StorageError) -> Result {
+        do {
+            return try body()
+        } catch {
+            if ResultCode.notADatabase ~= error.code {
+                throw .notAStore(path: path, reason: "it is no database")
+            }
+            throw .sqlite(error)
+        }
+    }
+
+    /// Takes a file's name, which only one process can do, with the permissions that SQLite then
+    /// gives to the log and its index as well.
+    private static func reserve(_ path: String) throws(StorageError) {
+        do throws(SystemCallError) {
+            _ = try FileDescriptor(opening: path, [.readWrite, .create, .exclusive, .noFollow])
+        } catch {
+            if error.errno == .fileExists { throw .fileExists(path: path) }
+            throw .system(error)
+        }
+    }
+
+    private static func connect(
+        _ path: String,
+        _ purpose: Purpose,
+        _ environment: StoreEnvironment,
+        _ busyDeadline: Deadline
+    ) throws(StorageError) -> Connection {
+        let isBookkeeping = environment.isBookkeeping
+        let tracker = WriteTracker { name in ownTables.contains(name) || isBookkeeping(name) }
+        return try sqlite { () throws(SQLiteError) in
+            try Connection(
+                path: path,
+                mode: purpose == .reading ? .readOnly : .readWrite,
+                vfs: environment.vfs,
+                clock: environment.clock,
+                busyDeadline: busyDeadline,
+                jitterSeed: environment.jitterSeed,
+                tracker: purpose == .writing ? tracker : nil
+            )
+        }
+    }
+
+    private static let ownTables: Set<String> = ["lk_fence", "lk_commit", "lk_migration"]
+
+    private static func configure(_ connection: Connection) throws(SQLiteError) {
+        // Before the first statement: a connection that fails on its way must not checkpoint either.
+        try connection.enable(.noCheckpointOnClose)
+        try connection.keepLog()
+        try connection.enable(.foreignKeys)
+        try connection.enable(.distrustSchema)
+        try connection.execute(
+            """
+            PRAGMA mmap_size = 0; PRAGMA synchronous = NORMAL; PRAGMA cell_size_check = ON;
+            PRAGMA secure_delete = ON; PRAGMA temp_store = MEMORY
+            """
+        )
+    }
+
+    /// SQLite answers with the mode that it is in, whether it took ours or not.
+    private static func requireLog(
+        _ connection: Connection,
+        path: String,
+        setting: Bool
+    ) throws(StorageError) {
+        let mode = try reading(path) { () throws(SQLiteError) in
+            try connection.value(setting ? "PRAGMA journal_mode = WAL" : "PRAGMA journal_mode")
+        }
+        guard mode == "wal" else {
+            let reason = "its journal mode is \(mode?.text ?? "unknown") and not wal"
+            throw .notAStore(path: path, reason: reason)
+        }
+    }
+}

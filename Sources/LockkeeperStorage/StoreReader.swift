@@ -1,0 +1,270 @@
+package import LockkeeperDomain
+package import LockkeeperSQLite
+
+/// Reads one store: rows under the fence, and the commit log.
+///
+/// Not `Sendable`: it belongs to its reader's thread.
+package final class StoreReader {
+    /// The connection.
+    package let connection: Connection
+    /// The account.
+    package let account: AccountID
+    /// The store.
+    package let store: StoreIdentity
+
+    private let path: String
+
+    /// Opens a store for reading.
+    ///
+    /// - Throws: as ``StoreWriter/init(path:account:origin:environment:busyDeadline:)``.
+    package init(
+        path: String,
+        account: AccountID,
+        environment: StoreEnvironment,
+        busyDeadline: Deadline
+    ) throws(StorageError) {
+        let connection = try StoreFile.open(
+            path,
+            for: .reading,
+            environment: environment,
+            busyDeadline: busyDeadline
+        )
+        let fence = try Fence.read(from: connection, path: path)
+        guard fence.account == account else {
+            throw .wrongAccount(path: path, expected: account, found: fence.account)
+        }
+        self.connection = connection
+        self.account = account
+        self.store = fence.store
+        self.path = path
+    }
+
+    // MARK: - Rows
+
+    /// Runs a closure on one snapshot, in which the token was current (I-13).
+    ///
+    /// - Parameter state: what the fence must say; `nil` also reads an account that was signed out
+    ///   of, for tools.
+    /// - Throws: what the closure throws; ``StorageError/superseded(held:current:state:)``; what
+    ///   SQLite throws.
+    package func read<Value>(
+        token: FencingToken,
+        requiring state: AccountState? = .active,
+        deadline: Deadline,
+        body: (Connection) throws -> Value
+    ) throws -> Value {
+        precondition(token.account == account, "a token of another account reached this store")
+        connection.busyDeadline = deadline
+        return try snapshot { log throws in
+            guard log.generation == token.generation, state == nil || log.state == state else {
+                throw StorageError.superseded(
+                    held: token,
+                    current: log.generation,
+                    state: log.state
+                )
+            }
+            return try connection.withPolicy(.restricted) { connection throws in
+                try body(connection)
+            }
+        }
+    }
+
+    // MARK: - The commit log
+
+    /// What there is to read after a position.
+    package enum CatchUp: Sendable, Hashable {
+        /// The commits after the position, in order, one range each; empty at the head. More may
+        /// follow where as many came as were asked for.
+        case ranges([ChangeRange], head: Position)
+        /// The log does not reach back to the position, or never had it: read everything anew and
+        /// go on from `head`. `oldest` is the oldest position that can be continued.
+        case resync(head: Position, oldest: Position)
+    }
+
+    /// Reads the commits after a position.
+    ///
+    /// A position can be continued when it is of this store and stands in the log, or is its floor.
+    /// Any other is answered with `resync`, never with a shorter list (I-7).
+    ///
+    /// - Parameter areDurable: whether the caller synced the log after its last commit.
+    /// - Throws: ``StorageError/malformedCommit(_:)``; what SQLite throws.
+    package func catchUp(
+        after position: Position,
+        limit: Int,
+        areDurable: Bool = false
+    ) throws(StorageError) -> CatchUp {
+        precondition(limit > 0, "catching up reads at least one commit")
+        return try storageSnapshot { log throws(StorageError) in
+            let head = Position(store: store, commit: log.head)
+            guard position.store == store, try isContinuable(position.commit, log) else {
+                let oldest = Position(store: store, commit: log.floor)
+                return .resync(head: head, oldest: oldest)
+            }
+            let ranges = try ranges(after: position.commit, limit, areDurable)
+            return .ranges(ranges, head: head)
+        }
+    }
+
+    /// Where a store stands.
+    package struct Head: Sendable, Hashable {
+        /// The newest commit.
+        package let position: Position
+        /// The oldest position that can be continued.
+        package let oldest: CommitNumber
+        /// The generation in the fence.
+        package let generation: Generation
+        /// Whether the fence takes writes.
+        package let state: AccountState
+    }
+
+    /// The newest commit and the generation under which the store stands.
+    ///
+    /// - Throws: what SQLite throws.
+    package func head() throws(StorageError) -> Head {
+        try storageSnapshot { log throws(StorageError) in
+            Head(
+                position: Position(store: store, commit: log.head),
+                oldest: log.floor,
+                generation: log.generation,
+                state: log.state
+            )
+        }
+    }
+
+    /// A number that changes whenever another connection has committed.
+    ///
+    /// - Throws: what SQLite throws.
+    package func dataVersion() throws(StorageError) -> Int64 {
+        try sqlite { () throws(SQLiteError) in try connection.dataVersion() }
+    }
+
+    /// Closes the store.
+    ///
+    /// - Throws: ``SQLiteError`` when a statement is still held.
+    package func close() throws(StorageError) {
+        try sqlite { () throws(SQLiteError) in try connection.close() }
+    }
+
+    // MARK: - Snapshots
+
+    private struct Log {
+        let generation: Generation
+        let state: AccountState
+        let floor: CommitNumber
+        let head: CommitNumber
+    }
+
+    private func snapshot<Value>(_ body: (Log) throws -> Value) throws -> Value {
+        try sqlite { () throws(SQLiteError) in try connection.begin(.deferred) }
+        // Nothing was written: rolling back ends the snapshot and cannot be refused.
+        defer { connection.rollBack() }
+        return try body(try readLog())
+    }
+
+    private func storageSnapshot<Value>(
+        _ body: (Log) throws(StorageError) -> Value
+    ) throws(StorageError) -> Value {
+        try sqlite { () throws(SQLiteError) in try connection.begin(.deferred) }
+        defer { connection.rollBack() }
+        return try body(try readLog())
+    }
+
+    private func readLog() throws(StorageError) -> Log {
+        do throws(SQLiteError) {
+            let select = try connection.statement(
+                """
+                SELECT generation, state = 'active', floor, (SELECT max(number) FROM lk_commit)
+                FROM lk_fence WHERE id = 1
+                """
+            )
+            defer { select.reset() }
+            if try select.step() {
+                let floor = select.int64(2)
+                return Log(
+                    generation: Generation(select.int64(0)),
+                    state: select.int64(1) == 1 ? .active : .retired,
+                    floor: CommitNumber(floor),
+                    head: CommitNumber(select.optionalInt64(3) ?? floor)
+                )
+            }
+        } catch {
+            throw .sqlite(error)
+        }
+        throw .fenceMissing(path: path)
+    }
+
+    private func isContinuable(
+        _ commit: CommitNumber,
+        _ log: Log
+    ) throws(StorageError) -> Bool {
+        if commit == log.floor { return true }
+        guard commit > log.floor else { return false }
+        return try sqlite { () throws(SQLiteError) in
+            let select = try connection.statement(
+                "SELECT 1 FROM lk_commit WHERE number = ?1"
+            )
+            defer { select.reset() }
+            try select.bind(1, commit.rawValue)
+            return try select.step()
+        }
+    }
+
+    private func ranges(
+        after commit: CommitNumber,
+        _ limit: Int,
+        _ areDurable: Bool
+    ) throws(StorageError) -> [ChangeRange] {
+        var ranges: [ChangeRange] = []
+        var predecessor = commit
+        let select = try sqlite { () throws(SQLiteError) in
+            let select = try connection.statement(
+                """
+                SELECT number, generation, origin, tables, topics FROM lk_commit
+                WHERE number > ?1 ORDER BY number LIMIT ?2
+                """
+            )
+            try select.bind(1, commit.rawValue)
+            try select.bind(2, limit)
+            return select
+        }
+        defer { select.reset() }
+        while try sqlite({ () throws(SQLiteError) in try select.step() }) {
+            let range = try range(select, after: predecessor, areDurable)
+            predecessor = range.last
+            ranges.append(range)
+        }
+        return ranges
+    }
+
+    private func range(
+        _ row: Statement,
+        after predecessor: CommitNumber,
+        _ isDurable: Bool
+    ) throws(StorageError) -> ChangeRange {
+        let number = CommitNumber(row.int64(0))
+        do throws(JSONError) {
+            let tables = try row.withBytes(3) { bytes throws(JSONError) in
+                try CommitRowCodec.decodeTables(bytes)
+            }
+            let topics =
+                row.isNull(4)
+                ? nil
+                : try row.withBytes(4) { bytes throws(JSONError) in
+                    try CommitRowCodec.decodeTopics(bytes)
+                }
+            return ChangeRange(
+                account: account,
+                store: store,
+                generation: Generation(row.int64(1)),
+                predecessor: predecessor,
+                commits: number...number,
+                tables: tables,
+                topics: topics,
+                origins: [row.string(2)],
+                isDurable: isDurable
+            )
+        } catch {
+            throw .malformedCommit(number)
+        }
+    }
+}
