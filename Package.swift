@@ -58,6 +58,7 @@ let package = Package(
             ["LockkeeperDomain", "LockkeeperPlatform", "LockkeeperSQLite", "LockkeeperCrypto"],
             plugins: ["EmbedSQL"]
         ),
+        room("LockkeeperIngest", ["LockkeeperDomain"]),
 
         // Build tool: `.sql` migrations become Swift source, so that no resource bundle, and with it
         // no Foundation, is needed below the products.
@@ -104,6 +105,7 @@ let package = Package(
                 "LockkeeperStorage", "CLockkeeperSQLite",
             ]
         ),
+        tests("LockkeeperIngestTests", ["LockkeeperDomain", "LockkeeperIngest"]),
         tests("HouseTests", []),
     ]
 )
