@@ -58,6 +58,7 @@ let package = Package(
             ["LockkeeperDomain", "LockkeeperPlatform", "LockkeeperSQLite", "LockkeeperCrypto"],
             plugins: ["EmbedSQL"]
         ),
+        room("LockkeeperNotifier", ["LockkeeperDomain", "LockkeeperPlatform"]),
         room("LockkeeperIngest", ["LockkeeperDomain"]),
 
         // Build tool: `.sql` migrations become Swift source, so that no resource bundle, and with it
@@ -103,6 +104,13 @@ let package = Package(
                 "LockkeeperTestSupport", "LockkeeperDomain", "LockkeeperPlatform",
                 "LockkeeperSQLite", "LockkeeperCrypto",
                 "LockkeeperStorage", "CLockkeeperSQLite",
+            ]
+        ),
+        tests(
+            "LockkeeperNotifierTests",
+            [
+                "LockkeeperTestSupport", "LockkeeperDomain", "LockkeeperPlatform",
+                "LockkeeperNotifier",
             ]
         ),
         tests("LockkeeperIngestTests", ["LockkeeperDomain", "LockkeeperIngest"]),

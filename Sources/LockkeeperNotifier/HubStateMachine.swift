@@ -1,0 +1,386 @@
+import LockkeeperDomain
+
+/// Names one connection of the hub. Never given twice by one hub.
+struct ConnectionID: Sendable, Hashable {
+    let rawValue: UInt64
+}
+
+/// What the hub wants to know from an account's log.
+struct ReadRequest: Sendable, Hashable {
+    let account: AccountID
+    /// From where; `nil` where only the head is wanted.
+    let after: Position?
+    let purpose: Purpose
+
+    /// For whom. The serial numbers tell a stream or subscription from an earlier one of the same
+    /// account or connection, whose readings may still come back.
+    enum Purpose: Sendable, Hashable {
+        /// For all who listen to the account.
+        case stream(serial: UInt64)
+        /// For one subscription.
+        case subscriber(ConnectionID, serial: UInt64)
+    }
+}
+
+/// What came of a ``ReadRequest``.
+enum ReadOutcome: Sendable {
+    case reading(LogReading)
+    case unknownAccount
+    case failed(reason: String)
+}
+
+/// Which range goes to whom, as a pure value: inputs in, actions and lines out, time as a
+/// parameter, no socket and no log.
+///
+/// Accounts are streams (see ``AccountStream``), connections that asked are subscriptions (see
+/// ``Subscription``). The hub keeps nothing for an account that nobody listens to.
+///
+/// What may be trusted (I-7):
+/// 1. A subscriber is told every commit after its position, in order, each range continuing the
+///    one before, or `resync`; ranges may be joined and may cover more than happened.
+/// 2. Nothing of a generation later than the one its answer named is told; the generation line is
+///    the last of a subscription, after everything that the log held when it ended.
+/// 3. A subscriber that does not read costs a bounded amount of memory and no reading of the log.
+/// 4. At most one reading is outstanding per account and per subscription.
+struct HubStateMachine: Sendable {
+    private let limits: Limits
+    private var streams: [AccountID: AccountStream] = [:]
+    private var subscriptions: [ConnectionID: Subscription] = [:]
+    private var serial: UInt64 = 0
+    /// Streams that took ranges since the last round.
+    private var touched: Set<AccountID> = []
+    private var active: Set<ConnectionID> = []
+    private var actions: [Action] = []
+
+    /// What the owner must do.
+    enum Action: Sendable, Hashable {
+        /// Read the log and call `finish`.
+        case read(ReadRequest)
+        /// Send an error line and close.
+        case refuse(ConnectionID, code: String, reason: String)
+    }
+
+    init(limits: Limits) { self.limits = limits }
+
+    /// How many connections have subscribed.
+    var subscriptionCount: Int { subscriptions.count }
+
+    /// Whether a connection has subscribed.
+    func hasSubscription(_ connection: ConnectionID) -> Bool { subscriptions[connection] != nil }
+
+    /// When held ranges are due, if there are any.
+    var nextDeadline: Deadline? {
+        touched.lazy.compactMap { streams[$0]?.mergeDeadline }.min()
+    }
+
+    /// Takes what is to be done since it was last called.
+    mutating func takeActions() -> [Action] {
+        defer { actions = [] }
+        return actions
+    }
+
+    /// Takes the connections for which there may be output since this was last called.
+    mutating func takeActive() -> Set<ConnectionID> {
+        defer { active = [] }
+        return active
+    }
+
+    /// A connection subscribes; an earlier subscription of it ends.
+    mutating func subscribe(_ request: SubscriptionRequest, by connection: ConnectionID) {
+        leave(connection)
+        guard subscriptions.count < limits.subscriberCountMax else {
+            actions.append(
+                .refuse(
+                    connection,
+                    code: "too-many-subscribers",
+                    reason: "the hub serves \(limits.subscriberCountMax) subscribers"
+                )
+            )
+            return
+        }
+        serial += 1
+        subscriptions[connection] = Subscription(
+            request,
+            serial: serial,
+            backlogMax: limits.subscriberBacklogMax
+        )
+        let purpose = ReadRequest.Purpose.subscriber(connection, serial: serial)
+        streams[request.account, default: AccountStream(serial: serial)].subscribers
+            .append(connection)
+        actions.append(
+            .read(ReadRequest(account: request.account, after: request.after, purpose: purpose))
+        )
+    }
+
+    /// A connection is gone, or wants to hear nothing more.
+    mutating func leave(_ connection: ConnectionID) {
+        active.remove(connection)
+        guard let account = subscriptions.removeValue(forKey: connection)?.request.account else {
+            return
+        }
+        streams[account]?.subscribers.removeAll { $0 == connection }
+        if streams[account]?.subscribers.isEmpty == true {
+            streams[account] = nil
+            touched.remove(account)
+        }
+    }
+
+    /// A writer tells of its commits.
+    mutating func announce(_ range: ChangeRange) {
+        guard let verdict = streams[range.account]?.accept(range, isFromLog: false) else { return }
+        switch verdict {
+        case .taken: touched.insert(range.account)
+        case .known: break
+        case .needsLog: look(at: range.account)
+        }
+    }
+
+    /// Somebody committed, or may have: the log is read.
+    mutating func look(at account: AccountID) {
+        guard streams[account]?.beginReading() == true, let stream = streams[account] else {
+            return
+        }
+        actions.append(
+            .read(
+                ReadRequest(
+                    account: account,
+                    after: stream.head?.position,
+                    purpose: .stream(serial: stream.serial)
+                )
+            )
+        )
+    }
+
+    /// The right to write an account has changed hands. What the log still holds of the old
+    /// generation is sent first.
+    mutating func changeGeneration(of account: AccountID, to change: GenerationChange) {
+        guard let stream = streams[account] else { return }
+        let known = max(
+            stream.head?.generation ?? Generation(0),
+            stream.announcedChange?.generation ?? Generation(0)
+        )
+        guard change.generation > known else { return }
+        streams[account]?.announcedChange = change
+        look(at: account)
+    }
+
+    /// A reading has come back.
+    mutating func finish(_ request: ReadRequest, _ outcome: ReadOutcome, at now: MonotonicInstant) {
+        switch request.purpose {
+        case .stream(let serial):
+            guard streams[request.account]?.serial == serial else { return }
+            finishStream(request.account, outcome, at: now)
+        case .subscriber(let connection, let serial):
+            guard subscriptions[connection]?.serial == serial else { return }
+            finishSubscriber(connection, request.account, outcome, at: now)
+        }
+    }
+
+    /// The end of a round of inputs: what is due is passed on.
+    mutating func endRound(at now: MonotonicInstant) {
+        for account in touched where streams[account]?.isDue(at: now) == true {
+            broadcast(account, at: now)
+        }
+    }
+
+    /// The slow poll: heartbeats, and a look at every log for commits that nobody announced.
+    mutating func tick(at now: MonotonicInstant) {
+        for account in streams.keys { look(at: account) }
+        active.formUnion(subscriptions.keys)
+    }
+
+    /// The next line for a connection whose socket has taken everything before; `nil` when there
+    /// is none now. A subscriber that is behind has the log read then, and not earlier: it has
+    /// shown that it reads.
+    mutating func nextLine(for connection: ConnectionID) -> [UInt8]? {
+        while let item = subscriptions[connection]?.nextItem() {
+            switch item {
+            case .line(let line): return line
+            case .range(let encoded):
+                if let line = encoded.line ?? encode(encoded.range) { return line }
+                resync(connection, past: encoded.range)
+            }
+        }
+        if let position = subscriptions[connection]?.takeReadPosition(),
+            let subscription = subscriptions[connection]
+        {
+            actions.append(
+                .read(
+                    ReadRequest(
+                        account: subscription.request.account,
+                        after: position,
+                        purpose: .subscriber(connection, serial: subscription.serial)
+                    )
+                )
+            )
+        }
+        return nil
+    }
+
+    /// The heartbeat for a connection whose socket has taken everything.
+    mutating func heartbeat(for connection: ConnectionID) -> [UInt8]? {
+        subscriptions[connection]?.heartbeat()
+    }
+}
+
+// What the readings do.
+extension HubStateMachine {
+    private mutating func finishStream(
+        _ account: AccountID,
+        _ outcome: ReadOutcome,
+        at now: MonotonicInstant
+    ) {
+        guard let reading = streams[account]?.endReading() else { return }
+        let change = reading.isRepeated ? nil : streams[account]?.announcedChange
+        switch outcome {
+        case .reading(let log):
+            absorb(log, of: account, asked: reading, announced: change, at: now)
+            if reading.isRepeated { look(at: account) }
+        case .failed, .unknownAccount:
+            // The store may be closed for good after a switch: the line does not wait for it.
+            if let change = streams[account]?.announcedChange {
+                departAll(from: account, change, at: now, readsLog: false)
+            } else if case .unknownAccount = outcome {
+                for connection in streams[account]?.subscribers ?? [] {
+                    refuseUnknown(connection, account)
+                }
+            }
+        }
+    }
+
+    private mutating func finishSubscriber(
+        _ connection: ConnectionID,
+        _ account: AccountID,
+        _ outcome: ReadOutcome,
+        at now: MonotonicInstant
+    ) {
+        switch outcome {
+        case .reading(let log):
+            // First what concerns everybody, so that this subscriber is offered it as well.
+            absorb(log, of: account, asked: nil, announced: nil, at: now)
+            subscriptions[connection]?.begin(with: log)
+            subscriptions[connection]?.absorb(log)
+            active.insert(connection)
+            if let head = streams[account]?.head {
+                if head.generation > log.head.generation {
+                    // The reading is older than the end of its generation: the rest is read first.
+                    subscriptions[connection]?.fallBehind()
+                    subscriptions[connection]?.depart(head.change)
+                }
+                if log.head.head > head.head || log.head.generation > head.generation {
+                    look(at: account)
+                }
+            }
+        case .unknownAccount: refuseUnknown(connection, account)
+        case .failed(let reason):
+            subscriptions[connection]?.readFailed()
+            if subscriptions[connection]?.isAwaiting == true {
+                actions.append(.refuse(connection, code: "unavailable", reason: reason))
+            }
+        }
+    }
+
+    /// Brings the stream up to what a reading shows, and tells everybody.
+    private mutating func absorb(
+        _ log: LogReading,
+        of account: AccountID,
+        asked: AccountStream.Reading?,
+        announced: GenerationChange?,
+        at now: MonotonicInstant
+    ) {
+        guard let known = streams[account]?.head else {
+            streams[account]?.restart(at: log.head)
+            return
+        }
+        // A reading for everybody starts at the hub's own head. The log may not reach back that
+        // far, end before it although that was announced, or belong to another store.
+        let isShort = asked?.headWhenAsked.map { log.head.head < $0 } ?? false
+        let isCut = asked?.headWhenAsked != nil && log.ranges == nil
+        if log.head.store != known.store || isShort || isCut {
+            return restart(account, at: log.head)
+        }
+        for range in log.ranges ?? [] {
+            if streams[account]?.accept(range, isFromLog: true) == .taken {
+                touched.insert(account)
+            }
+        }
+        streams[account]?.head?.oldest = log.head.oldest
+        guard let head = streams[account]?.head, head.head >= log.head.head else {
+            // The source gave a part: the rest is asked for.
+            if asked != nil { look(at: account) }
+            return
+        }
+        var change = log.head.change
+        if let announced, announced.generation > change.generation { change = announced }
+        if change.generation > head.generation {
+            departAll(from: account, change, at: now, readsLog: true)
+        }
+    }
+
+    /// The hub's own place in the log is void. The subscribers' places need not be: each has the
+    /// log read from its own, which says whether it can go on, must resync, or has to leave.
+    private mutating func restart(_ account: AccountID, at head: StoreHead) {
+        streams[account]?.restart(at: head)
+        touched.remove(account)
+        if let change = streams[account]?.announcedChange, change.generation <= head.generation {
+            streams[account]?.announcedChange = nil
+        }
+        for connection in streams[account]?.subscribers ?? [] {
+            subscriptions[connection]?.fallBehind()
+            subscriptions[connection]?.depart(head.change)
+            active.insert(connection)
+        }
+    }
+
+    /// Everybody who listens under an older generation is told the new one.
+    private mutating func departAll(
+        from account: AccountID,
+        _ change: GenerationChange,
+        at now: MonotonicInstant,
+        readsLog: Bool
+    ) {
+        broadcast(account, at: now)
+        streams[account]?.head?.generation = change.generation
+        streams[account]?.head?.state = change.state
+        streams[account]?.announcedChange = nil
+        for connection in streams[account]?.subscribers ?? [] {
+            if readsLog {
+                subscriptions[connection]?.depart(change)
+            } else {
+                subscriptions[connection]?.departAtOnce(change)
+            }
+            active.insert(connection)
+        }
+    }
+
+    private mutating func broadcast(_ account: AccountID, at now: MonotonicInstant) {
+        touched.remove(account)
+        let ranges =
+            streams[account]?.takeHeld(at: now, mergeWait: limits.notifierMergeWait) ?? []
+        for range in ranges {
+            // Encoded once for everybody.
+            let encoded = EncodedRange(range: range, line: encode(range))
+            for connection in streams[account]?.subscribers ?? [] {
+                subscriptions[connection]?.offer(encoded)
+                active.insert(connection)
+            }
+        }
+    }
+
+    private mutating func refuseUnknown(_ connection: ConnectionID, _ account: AccountID) {
+        actions.append(
+            .refuse(connection, code: "unknown-account", reason: "there is no account \(account)")
+        )
+    }
+
+    /// A range that no line can hold, with thousands of tables: the subscriber reads a snapshot.
+    private mutating func resync(_ connection: ConnectionID, past range: ChangeRange) {
+        guard var head = streams[range.account]?.head else { return }
+        head.head = max(head.head, range.last)
+        subscriptions[connection]?.resync(to: head)
+    }
+
+    private func encode(_ range: ChangeRange) -> [UInt8]? {
+        NotifierLine.encode(.range(range), byteCountMax: limits.notifierLineByteCountMax)
+    }
+}

@@ -1,0 +1,257 @@
+import LockkeeperDomain
+
+// Decoding of the lines that are described where they are encoded.
+extension NotifierLine {
+    /// Decodes a client's line.
+    ///
+    /// - Throws: ``NotifierError/invalidLine(reason:)``.
+    static func decodeClientLine(
+        _ line: UnsafeRawBufferPointer
+    ) throws(NotifierError) -> ClientLine {
+        let fields = try Fields(line)
+        if let announced = fields.announced.first { return .announce(try announced.range()) }
+        guard let subscribed = fields.subscribe else {
+            throw .invalidLine(reason: "it holds neither \"subscribe\" nor \"announce\"")
+        }
+        return .subscribe(
+            SubscriptionRequest(
+                account: try accountID(subscribed),
+                after: try position(fields.after),
+                excludedOrigin: fields.without
+            )
+        )
+    }
+
+    /// Decodes a hub's line.
+    ///
+    /// - Throws: ``NotifierError/invalidLine(reason:)``.
+    package static func decodeHubLine(
+        _ line: UnsafeRawBufferPointer
+    ) throws(NotifierError) -> HubLine {
+        let fields = try Fields(line)
+        if fields.isHeartbeat { return .heartbeat(try position(fields.heartbeat)) }
+        if let code = fields.error { return .error(code: code, reason: fields.reason ?? "") }
+        if let resync = fields.resync { return .resync(try accountID(resync), try fields.head()) }
+        if fields.commits != nil { return .range(try fields.range()) }
+        let account = try accountID(try require(fields.account, "account"))
+        if fields.store != nil { return .head(account, try fields.head()) }
+        return .generation(account, try fields.change())
+    }
+}
+
+/// Everything that an object of this protocol may hold, before it is known what it is.
+private struct Fields {
+    var subscribe: [UInt8]?
+    var after: String?
+    var without: String?
+    /// The range of an announcement: none or one, as an array because a struct cannot hold itself.
+    var announced: [Fields] = []
+    var account: [UInt8]?
+    var store: String?
+    var generation: Int64?
+    var state: String?
+    var headNumber: Int64?
+    var oldest: Int64?
+    var position: String?
+    var commits: ClosedRange<Int64>?
+    var previous: Int64?
+    var tables: [TableChange]?
+    var topics: [[UInt8]]?
+    var origins: [String]?
+    var isDurable = false
+    var isMerged = false
+    var resync: [UInt8]?
+    var isHeartbeat = false
+    var heartbeat: String?
+    var error: String?
+    var reason: String?
+
+    init(_ line: UnsafeRawBufferPointer) throws(NotifierError) {
+        do {
+            var scanner = JSONScanner(line)
+            try self.init(&scanner, mayAnnounce: true)
+            try scanner.finish()
+        } catch {
+            throw .invalidLine(reason: error.description)
+        }
+    }
+
+    private init(_ scanner: inout JSONScanner, mayAnnounce: Bool) throws(JSONError) {
+        try scanner.beginObject()
+        while let key = try scanner.nextKey() {
+            switch try scanner.string(key.slice) {
+            case "announce" where mayAnnounce:
+                announced = [try Fields(&scanner, mayAnnounce: false)]
+            case "commits": commits = try readPair(&scanner)
+            case "tables": tables = try readTables(&scanner)
+            case "topics": topics = try readTopics(&scanner)
+            case "origins": origins = try readOrigins(&scanner)
+            case let name: try readScalar(name, &scanner)
+            }
+        }
+    }
+
+    private mutating func readScalar(
+        _ name: String,
+        _ scanner: inout JSONScanner
+    ) throws(JSONError) {
+        switch name {
+        case "subscribe": subscribe = try scanner.readStringBytes()
+        case "after": after = try readOptionalString(&scanner)
+        case "without": without = try readOptionalString(&scanner)
+        case "account": account = try scanner.readStringBytes()
+        case "store": store = try scanner.readString()
+        case "generation": generation = try scanner.readInteger()
+        case "state": state = try scanner.readString()
+        case "head": headNumber = try scanner.readInteger()
+        case "oldest": oldest = try scanner.readInteger()
+        case "position": position = try scanner.readString()
+        case "previous": previous = try scanner.readInteger()
+        case "durable": isDurable = try scanner.readBool()
+        case "merged": isMerged = try scanner.readBool()
+        case "resync": resync = try scanner.readStringBytes()
+        case "heartbeat":
+            isHeartbeat = true
+            heartbeat = try readOptionalString(&scanner)
+        case "error": error = try scanner.readString()
+        case "reason": reason = try scanner.readString()
+        default: _ = try scanner.nextValue()
+        }
+    }
+
+    func head() throws(NotifierError) -> StoreHead {
+        guard let store = StoreIdentity(try require(store, "store")) else {
+            throw .invalidLine(reason: "\"store\" is not 32 hexadecimal digits")
+        }
+        let change = try change()
+        return StoreHead(
+            store: store,
+            generation: change.generation,
+            state: change.state,
+            head: try commitNumber(headNumber, "head"),
+            oldest: try commitNumber(oldest, "oldest")
+        )
+    }
+
+    func change() throws(NotifierError) -> GenerationChange {
+        guard let state = AccountState(rawValue: try require(state, "state")) else {
+            throw .invalidLine(reason: "\"state\" is neither \"active\" nor \"retired\"")
+        }
+        return GenerationChange(
+            generation: Generation(try require(generation, "generation")),
+            state: state
+        )
+    }
+
+    func range() throws(NotifierError) -> ChangeRange {
+        guard let position = try LockkeeperNotifier.position(position) else {
+            throw .invalidLine(reason: "\"position\" is missing")
+        }
+        let commits = try require(commits, "commits")
+        let previous = try require(previous, "previous")
+        guard previous >= 0, previous < commits.lowerBound,
+            commits.upperBound == position.commit.rawValue
+        else {
+            throw .invalidLine(reason: "\"previous\", \"commits\" and \"position\" do not agree")
+        }
+        return ChangeRange(
+            account: try accountID(try require(account, "account")),
+            store: position.store,
+            generation: Generation(try require(generation, "generation")),
+            predecessor: CommitNumber(previous),
+            commits: CommitNumber(commits.lowerBound)...CommitNumber(commits.upperBound),
+            tables: try require(tables, "tables"),
+            topics: topics,
+            origins: try require(origins, "origins"),
+            isDurable: isDurable,
+            isMerged: isMerged
+        )
+    }
+}
+
+private func require<Value>(_ value: Value?, _ name: String) throws(NotifierError) -> Value {
+    guard let value else { throw .invalidLine(reason: "\"\(name)\" is missing") }
+    return value
+}
+
+private func commitNumber(_ value: Int64?, _ name: String) throws(NotifierError) -> CommitNumber {
+    let number = try require(value, name)
+    guard number >= 0 else { throw .invalidLine(reason: "\"\(name)\" is negative") }
+    return CommitNumber(number)
+}
+
+private func accountID(_ bytes: [UInt8]) throws(NotifierError) -> AccountID {
+    do {
+        return try AccountID(bytes: bytes)
+    } catch {
+        throw .invalidLine(reason: error.description)
+    }
+}
+
+private func position(_ text: String?) throws(NotifierError) -> Position? {
+    guard let text else { return nil }
+    guard let position = Position(text) else {
+        throw .invalidLine(reason: "a position is written STORE:N")
+    }
+    return position
+}
+
+private func readOptionalString(_ scanner: inout JSONScanner) throws(JSONError) -> String? {
+    try scanner.readNull() ? nil : try scanner.readString()
+}
+
+/// Two integers in ascending order.
+private func readPair(_ scanner: inout JSONScanner) throws(JSONError) -> ClosedRange<Int64> {
+    let offset = scanner.position
+    try scanner.beginArray()
+    var values: [Int64] = []
+    while try scanner.nextElement() { values.append(try scanner.readInteger()) }
+    guard values.count == 2, values[0] <= values[1] else {
+        throw JSONError(.mistyped(expected: .array), at: offset)
+    }
+    return values[0]...values[1]
+}
+
+private func readTables(_ scanner: inout JSONScanner) throws(JSONError) -> [TableChange] {
+    var tables: [TableChange] = []
+    try scanner.beginArray()
+    while try scanner.nextElement() {
+        var name: String?
+        var rows: RowRanges?
+        let offset = scanner.position
+        try scanner.beginObject()
+        while let key = try scanner.nextKey() {
+            switch try scanner.string(key.slice) {
+            case "name": name = try scanner.readString()
+            case "rows": rows = try readRows(&scanner)
+            default: _ = try scanner.nextValue()
+            }
+        }
+        guard let name else { throw JSONError(.mistyped(expected: .object), at: offset) }
+        tables.append(TableChange(name: name, rows: rows))
+    }
+    return tables
+}
+
+private func readRows(_ scanner: inout JSONScanner) throws(JSONError) -> RowRanges? {
+    if try scanner.readNull() { return nil }
+    var rows = RowRanges()
+    try scanner.beginArray()
+    while try scanner.nextElement() { rows.insert(try readPair(&scanner)) }
+    return rows
+}
+
+private func readTopics(_ scanner: inout JSONScanner) throws(JSONError) -> [[UInt8]]? {
+    if try scanner.readNull() { return nil }
+    var topics: [[UInt8]] = []
+    try scanner.beginArray()
+    while try scanner.nextElement() { topics.append(try scanner.readStringBytes()) }
+    return topics
+}
+
+private func readOrigins(_ scanner: inout JSONScanner) throws(JSONError) -> [String] {
+    var origins: [String] = []
+    try scanner.beginArray()
+    while try scanner.nextElement() { origins.append(try scanner.readString()) }
+    return origins
+}
