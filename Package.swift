@@ -26,7 +26,9 @@ func tests(_ name: String, _ dependencies: [Target.Dependency]) -> Target {
 
 let package = Package(
     name: "lockkeeper",
-    products: [],
+    products: [
+        .library(name: "Lockkeeper", targets: ["Lockkeeper"])
+    ],
     targets: [
         // 0 ground
         .target(name: "CLockkeeperPlatform"),
@@ -60,6 +62,16 @@ let package = Package(
         ),
         room("LockkeeperNotifier", ["LockkeeperDomain", "LockkeeperPlatform"]),
         room("LockkeeperIngest", ["LockkeeperDomain"]),
+
+        // 4 corridor
+        room(
+            "Lockkeeper",
+            [
+                "LockkeeperDomain", "LockkeeperPlatform", "LockkeeperSQLite", "LockkeeperCrypto",
+                "LockkeeperSystemd", "LockkeeperLocking", "LockkeeperStorage", "LockkeeperNotifier",
+                "LockkeeperIngest",
+            ]
+        ),
 
         // Build tool: `.sql` migrations become Swift source, so that no resource bundle, and with it
         // no Foundation, is needed below the products.

@@ -1,0 +1,234 @@
+public import LockkeeperDomain
+import LockkeeperLocking
+import LockkeeperPlatform
+package import LockkeeperSQLite
+package import LockkeeperStorage
+import Synchronization
+
+/// The database of one account under one generation: fenced writes in fair order, and reads.
+///
+/// It belongs to a ``Session`` and dies with it. All calls may be made from any task; none of them
+/// blocks a thread of the cooperative pool.
+public final class AccountDatabase: Sendable {
+    /// The account and generation that every write carries.
+    public let token: FencingToken
+    /// The store behind it.
+    public let store: StoreIdentity
+    /// The bounds it keeps.
+    public let limits: Limits
+
+    package let clock: any MonotonicClock
+    private let writer: AccountWriter?
+    private let readers: ReaderPool
+    private let requiredState: AccountState?
+    private let ending: SessionEnding
+    private let isClosed = Atomic<Bool>(false)
+
+    /// - Parameters:
+    ///   - writer: `nil` for a database that is only read.
+    ///   - requiredState: what the fence must say for a read; `nil` also reads an account that was
+    ///     signed out of.
+    init(
+        token: FencingToken,
+        store: StoreIdentity,
+        writer: AccountWriter?,
+        readers: ReaderPool,
+        limits: Limits,
+        clock: any MonotonicClock,
+        requiredState: AccountState?,
+        ending: SessionEnding
+    ) {
+        self.token = token
+        self.store = store
+        self.writer = writer
+        self.readers = readers
+        self.limits = limits
+        self.clock = clock
+        self.requiredState = requiredState
+        self.ending = ending
+    }
+
+    /// A database that nobody refers to any more closes itself, whatever became of its session.
+    deinit {
+        guard !isClosed.load(ordering: .acquiring) else { return }
+        // Closing joins threads and waits for a running sync: not on whichever thread happened to
+        // drop the last reference. Where no thread can be had the process is at its end anyway.
+        let (readers, writer) = (readers, writer)
+        _ = try? WorkerThread.start(name: "lk-close") {
+            readers.close()
+            writer?.close()
+        }
+    }
+
+    /// Runs a closure inside a write transaction, in its turn among all processes.
+    ///
+    /// The closure may run again from its start when another program's commit came between; what it
+    /// does outside of the transaction must bear that. Cancelling the task counts until COMMIT
+    /// begins.
+    ///
+    /// - Parameters:
+    ///   - durability: what the returned receipt promises.
+    ///   - waitMax: how long to stand in line, foreign writers included;
+    ///     ``Limits/admissionWaitMax`` by default.
+    /// - Returns: what the closure returned, and the commit's receipt.
+    /// - Throws: ``LockkeeperError`` — `busy` with the holders when the deadline passed, `superseded`
+    ///   when the generation is no longer current, `diskFull`, `ioFailed`; `CancellationError`; and
+    ///   what the closure throws. Nothing was stored then, but for `ioFailed` and `fileReplaced`: what
+    ///   was committed may be lost.
+    @discardableResult
+    public func write<Value: Sendable>(
+        durability: Durability = .durable,
+        waitMax: Duration? = nil,
+        _ body: @escaping @Sendable (borrowing Transaction) throws -> Value
+    ) async throws -> (value: Value, receipt: CommitReceipt) {
+        try await submit(durability: durability, waitMax: waitMax) { connection, topics in
+            let collector = Transaction.TopicCollector(topics)
+            defer { topics = collector.topics }
+            return try body(Transaction(connection: connection, topics: collector))
+        }
+    }
+
+    /// Runs a closure inside a read transaction: one consistent snapshot, with the fence checked.
+    ///
+    /// - Throws: ``LockkeeperError`` — `superseded` when the generation is no longer current (I-13);
+    ///   and what the closure throws.
+    public func read<Value: Sendable>(
+        _ body: @escaping @Sendable (borrowing ReadTransaction) throws -> Value
+    ) async throws -> Value {
+        try await readConnection { try body(ReadTransaction(connection: $0)) }
+    }
+
+    /// The position after the newest commit: where a new feed begins.
+    public func head() async throws -> Position {
+        try await mapped { try await readers.run { try $0.head().position } }
+    }
+
+    /// A read for the products, which know the connection.
+    package func readConnection<Value: Sendable>(
+        _ body: @escaping @Sendable (Connection) throws -> Value
+    ) async throws -> Value {
+        let (token, state, clock, waitMax) = (token, requiredState, clock, limits.admissionWaitMax)
+        return try await mapped {
+            try await readers.run { reader in
+                try reader.read(
+                    token: token,
+                    requiring: state,
+                    deadline: Deadline(after: waitMax, from: clock.now()),
+                    body: body
+                )
+            }
+        }
+    }
+
+    /// A write for the products, which know the connection.
+    package func submit<Value: Sendable>(
+        durability: Durability,
+        waitMax: Duration?,
+        _ body: @escaping @Sendable (Connection, inout TopicSet) throws -> Value
+    ) async throws -> (value: Value, receipt: CommitReceipt) {
+        let writer = try writing()
+        let call = PendingWrite<Value>()
+        let deadline = deadline(waitMax)
+        return try await mapped {
+            try await withTaskCancellationHandler {
+                try await withCheckedThrowingContinuation { continuation in
+                    let job = WriteJob(
+                        writer: writer,
+                        durability: durability,
+                        deadline: deadline,
+                        body: body
+                    ) { continuation.resume(with: $0.map { (value: $0.0, receipt: $0.1) }) }
+                    call.start(job, on: writer, deadline: deadline)
+                }
+            } onCancel: {
+                call.cancel(on: writer)
+            }
+        }
+    }
+
+    /// A write whose caller does not wait: the way of a pipeline of batches. The completion is called
+    /// on the writer's or the syncer's thread.
+    package func submit<Value: Sendable>(
+        durability: Durability,
+        waitMax: Duration? = nil,
+        body: @escaping @Sendable (Connection, inout TopicSet) throws -> Value,
+        completion: @escaping @Sendable (Result<(Value, CommitReceipt), any Error>) -> Void
+    ) {
+        let writer: AccountWriter
+        do { writer = try writing() } catch { return completion(.failure(error)) }
+        let deadline = deadline(waitMax)
+        let job = WriteJob(
+            writer: writer,
+            durability: durability,
+            deadline: deadline,
+            body: body
+        ) { [self] result in
+            completion(result.mapError { translated($0) })
+        }
+        _ = writer.submit(job, deadline: deadline)
+    }
+
+    /// Finishes what runs and closes every connection. Blocks; does nothing the second time.
+    func close() {
+        guard !isClosed.exchange(true, ordering: .acquiringAndReleasing) else { return }
+        readers.close()
+        writer?.close()
+    }
+
+    private func writing() throws -> AccountWriter {
+        // A session that is known to be superseded fails every call the same way (I-13).
+        if let reason = ending.reason { throw reason }
+        guard let writer else { throw LockkeeperError.accountInactive(token.account) }
+        return writer
+    }
+
+    private func deadline(_ waitMax: Duration?) -> Deadline {
+        Deadline(after: waitMax ?? limits.admissionWaitMax, from: clock.now())
+    }
+
+    private func mapped<Value>(_ body: () async throws -> Value) async throws -> Value {
+        do { return try await body() } catch { throw translated(error) }
+    }
+
+    private func translated(_ error: any Error) -> any Error {
+        let mapped = ErrorMapping.map(error, subject: "account \(token.account)")
+        if let known = mapped as? LockkeeperError, known.code == .superseded {
+            ending.end(known)
+        }
+        return mapped
+    }
+}
+
+/// A write between its call and its admission, so that a cancelled task finds it.
+///
+/// The handler may run before, while or after the job is put into the line; the mutex makes one
+/// order of it.
+private final class PendingWrite<Value: Sendable>: Sendable {
+    private enum State {
+        case created
+        case submitted(WriteJob<Value>, AdmissionTicket)
+        case cancelled
+    }
+
+    private let state = Mutex<State>(.created)
+
+    func start(_ job: WriteJob<Value>, on writer: AccountWriter, deadline: Deadline) {
+        let isCancelled = state.withLock { state in
+            if case .cancelled = state { return true }
+            state = .submitted(job, writer.submit(job, deadline: deadline))
+            return false
+        }
+        if isCancelled { job.giveUp() }
+    }
+
+    func cancel(on writer: AccountWriter) {
+        let submitted = state.withLock { state -> (WriteJob<Value>, AdmissionTicket)? in
+            defer { state = .cancelled }
+            if case .submitted(let job, let ticket) = state { return (job, ticket) }
+            return nil
+        }
+        guard let (job, ticket) = submitted else { return }
+        job.cancel()
+        if writer.withdraw(ticket) { job.giveUp() }
+    }
+}

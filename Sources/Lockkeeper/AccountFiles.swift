@@ -1,0 +1,201 @@
+import LockkeeperDomain
+import LockkeeperLocking
+import LockkeeperPlatform
+import LockkeeperSQLite
+import LockkeeperStorage
+
+/// Makes, migrates and fences the database files of an account. Blocks; called on threads of our
+/// own, under SWITCH where it writes fences.
+struct AccountFiles: Sendable {
+    let workspace: Workspace
+    let attachment: AccountAttachment
+
+    init(_ account: AccountID, of workspace: Workspace) throws {
+        self.workspace = workspace
+        attachment = try workspace.attach(account)
+    }
+
+    /// Brings both files to where a session can open them: made where there are none, migrated where
+    /// this program knows newer tables, and inspected as closely as costs no time: fence, schema, the
+    /// ends of the commit log.
+    ///
+    /// Whoever finds something to do takes MAINTENANCE and looks again, so that each step is done
+    /// once, in one process (I-14). The log mode is set under it as well: SQLite's switch to it does
+    /// not wait for other writers.
+    func prepare(deadline: Deadline) throws {
+        if try isPrepared(deadline: deadline) { return }
+        let maintenance = try attachment.membership.acquire(
+            .maintenance,
+            .exclusive,
+            until: deadline
+        )
+        try maintenance.whileHeld {
+            try attachment.membership.setActivity(.migrating)
+            // Settings first, as everywhere: the messages' file decides.
+            for kind in [StoreKind.settings, .messages] {
+                let number = try currentNumber(of: kind)
+                if number == 0 {
+                    try create(kind, deadline: deadline)
+                } else {
+                    try migrate(kind, number: number, deadline: deadline)
+                }
+            }
+            try attachment.membership.setActivity(.idle)
+        }
+    }
+
+    /// Writes both fences under one hold of WRITER, settings first: the messages' fence decides
+    /// (section 4). A fence that stands there already, or higher, is left: somebody did it before.
+    func writeFences(
+        _ generation: Generation,
+        _ state: AccountState,
+        deadline: Deadline
+    ) throws {
+        let paths = [try path(of: .settings), try path(of: .messages)]
+        let environment = workspace.environment
+        try attachment.underWriter(deadline: deadline) {
+            for path in paths {
+                let connection = try StoreFile.open(
+                    path,
+                    for: .maintaining,
+                    environment: environment,
+                    busyDeadline: deadline
+                )
+                if try Fence.read(from: connection, path: path).generation < generation {
+                    try Fence.advance(connection, path: path, to: generation, state)
+                }
+                try connection.close()
+            }
+        }
+    }
+
+    /// Whether it is certain that neither fence has come to a generation yet. A fence that cannot be
+    /// read may have.
+    func fencesAreBelow(_ generation: Generation, deadline: Deadline) -> Bool {
+        StoreKind.allCases.allSatisfy { kind in
+            (try? fence(of: kind, deadline: deadline)).map { $0 < generation } ?? false
+        }
+    }
+
+    /// The path of the current file of a kind.
+    func path(of kind: StoreKind) throws -> String {
+        let number = try currentNumber(of: kind)
+        guard number > 0 else { throw LockkeeperError.accountInactive(attachment.account) }
+        return path(of: kind, number: number)
+    }
+
+    // MARK: - Steps
+
+    private func isPrepared(deadline: Deadline) throws -> Bool {
+        for kind in StoreKind.allCases {
+            let number = try currentNumber(of: kind)
+            guard number > 0 else { return false }
+            let path = path(of: kind, number: number)
+            let connection = try StoreFile.open(
+                path,
+                for: .reading,
+                environment: workspace.environment,
+                busyDeadline: deadline
+            )
+            defer { try? connection.close() }
+            guard try migrator(for: kind).pending(in: connection).isEmpty else { return false }
+            let inspection = StoreInspection(migrations: migrations(for: kind))
+            let findings = try inspection.run(on: connection, path: path, level: .open)
+            if let finding = findings.first {
+                throw StorageError.notAStore(path: path, reason: finding.explanation)
+            }
+        }
+        return true
+    }
+
+    private func create(_ kind: StoreKind, deadline: Deadline) throws {
+        let number = try nextNumber(of: kind)
+        var generator = SystemRandomNumberGenerator()
+        let record = try workspace.registry.record(of: attachment.account)
+        let fence = Fence(
+            kind: kind,
+            account: attachment.account,
+            store: .random(using: &generator),
+            generation: record.generation,
+            state: .retired,
+            bootID: workspace.environment.bootID,
+            floor: CommitNumber(0)
+        )
+        try StoreFile.create(
+            path(of: kind, number: number),
+            fence: fence,
+            migrations: migrations(for: kind),
+            environment: workspace.environment,
+            busyDeadline: deadline
+        )
+        // The file's own folder was synced with it; here those in which the folder itself is new.
+        try FileSystem.syncDirectory(workspace.paths.accounts)
+        try FileSystem.syncDirectory(workspace.paths.root)
+        try workspace.registry.use {
+            try $0.publish(kind, file: number, of: attachment.account)
+        }
+    }
+
+    private func migrate(_ kind: StoreKind, number: Int64, deadline: Deadline) throws {
+        let path = path(of: kind, number: number)
+        let migrator = migrator(for: kind)
+        let environment = workspace.environment
+        let now = workspace.wallClock.milliseconds()
+        try attachment.underWriter(deadline: deadline) {
+            let connection = try StoreFile.open(
+                path,
+                for: .maintaining,
+                environment: environment,
+                busyDeadline: deadline
+            )
+            if try !migrator.pending(in: connection).isEmpty {
+                try migrator.apply(to: connection, at: now)
+                try connection.syncLog()
+            }
+            try connection.close()
+        }
+    }
+
+    private func migrations(for kind: StoreKind) -> [Migration] {
+        kind == .messages ? workspace.schemas.flatMap(\.migrations) : []
+    }
+
+    private func migrator(for kind: StoreKind) -> Migrator {
+        Migrator(Migration.store + migrations(for: kind))
+    }
+
+    private func fence(of kind: StoreKind, deadline: Deadline) throws -> Generation {
+        let path = try path(of: kind)
+        let connection = try StoreFile.open(
+            path,
+            for: .reading,
+            environment: workspace.environment,
+            busyDeadline: deadline
+        )
+        defer { try? connection.close() }
+        return try Fence.read(from: connection, path: path).generation
+    }
+
+    private func currentNumber(of kind: StoreKind) throws -> Int64 {
+        let record = try workspace.registry.record(of: attachment.account)
+        return kind == .messages ? record.messagesFile : record.settingsFile
+    }
+
+    /// A number that no file of the kind has: a process may have died before it published one, and
+    /// a name that was used is never used again.
+    private func nextNumber(of kind: StoreKind) throws -> Int64 {
+        let prefix = "\(kind.rawValue)-"
+        let used = try FileSystem.list(attachment.paths.directory).compactMap { name -> Int64? in
+            guard name.hasPrefix(prefix) else { return nil }
+            return Int64(name.dropFirst(prefix.count).prefix { $0.isNumber })
+        }
+        return max(try currentNumber(of: kind), used.max() ?? 0) + 1
+    }
+
+    private func path(of kind: StoreKind, number: Int64) -> String {
+        switch kind {
+        case .messages: attachment.paths.messages(number)
+        case .settings: attachment.paths.settings(number)
+        }
+    }
+}

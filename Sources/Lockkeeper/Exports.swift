@@ -1,0 +1,2 @@
+// The vocabulary's words stand in the signatures of everything here.
+@_exported public import LockkeeperDomain

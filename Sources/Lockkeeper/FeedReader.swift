@@ -1,0 +1,284 @@
+import LockkeeperDomain
+import LockkeeperLocking
+import LockkeeperNotifier
+import LockkeeperPlatform
+import LockkeeperStorage
+import Synchronization
+
+/// Where a feed stands, and what to do with a range that comes (I-7).
+///
+/// ```
+///                 predecessor = position   → emit, stand at its end
+/// range ends at or before the position     → ignore, it was emitted
+/// of another store                         → resync
+/// anything else (a gap, an overlap)        → read the log from the position
+/// ```
+struct FeedProgress: Equatable {
+    private(set) var position: Position
+    /// The last commit that the consumer was told. It stays behind the position where an origin is
+    /// left out.
+    private(set) var told: CommitNumber
+
+    enum Step: Equatable {
+        case emit
+        case ignore
+        case readLog
+        case resync
+    }
+
+    init(at position: Position) {
+        self.position = position
+        told = position.commit
+    }
+
+    /// What a range means where the feed stands; after ``Step/emit`` it stands at the range's end.
+    mutating func take(_ range: ChangeRange) -> Step {
+        guard range.store == position.store else { return .resync }
+        if range.predecessor == position.commit {
+            position = range.position
+            return .emit
+        }
+        return range.last <= position.commit ? .ignore : .readLog
+    }
+
+    /// A range as the consumer is told it: it continues the one before, also over commits that were
+    /// left out, so that ranges that wait can always be merged (I-9).
+    mutating func tell(_ range: ChangeRange) -> ChangeRange {
+        defer { told = range.last }
+        return range.continuing(from: told)
+    }
+}
+
+/// The reading side of one feed: a thread that listens to the hub and reads the log for what it did
+/// not hear.
+///
+/// ```
+/// start ──▶ follow the hub ──closed, silent for three heartbeats──▶ read the log each interval
+///              ▲                                                        │
+///              └────────────────────── a hub answers ───────────────────┘
+/// ```
+final class FeedReader: Sendable {
+    /// What a feed needs.
+    struct Parts: Sendable {
+        let token: FencingToken
+        var after: Position?
+        var excludedOrigin: String?
+        let socketPath: String
+        let limits: Limits
+        let clock: any MonotonicClock
+        let announcements: Announcements
+        let open: @Sendable () throws -> StoreReader
+    }
+
+    let channel: FeedChannel
+    private let parts: Parts
+    /// Ends a wait; absent only where no descriptor could be had, and then no thread runs.
+    private let wake: WakeEvent?
+    private let isStopped = Atomic<Bool>(false)
+
+    /// Commits that are read from the log at once.
+    private static let logReadMax = 256
+
+    /// Starts the thread.
+    static func start(_ parts: Parts) -> FeedReader {
+        let wake = Result { try WakeEvent() }
+        let reader = FeedReader(parts, wake: try? wake.get())
+        do {
+            _ = try wake.get()
+            _ = try WorkerThread.start(name: "lk-feed") { reader.run() }
+        } catch {
+            reader.finish(error)
+        }
+        return reader
+    }
+
+    private init(_ parts: Parts, wake: WakeEvent?) {
+        self.parts = parts
+        self.wake = wake
+        channel = FeedChannel(rangeCountMax: parts.limits.subscriberBacklogMax)
+    }
+
+    /// Ends the feed. May be called more than once, from anywhere.
+    func stop() {
+        isStopped.store(true, ordering: .releasing)
+        wake?.signal()
+    }
+
+    // MARK: - On the thread
+
+    private func run() {
+        if let wake { parts.announcements.add(wake) }
+        defer { if let wake { parts.announcements.remove(wake) } }
+        do {
+            let reader = try parts.open()
+            defer { try? reader.close() }
+            var progress = FeedProgress(at: try start(reader))
+            while !hasStopped {
+                if let connection = connect(after: progress.position) {
+                    try follow(connection, reader, &progress)
+                }
+                guard !hasStopped else { break }
+                try catchUp(reader, &progress)
+                try waitForWake()
+            }
+            channel.finish(.success(()))
+        } catch {
+            finish(error)
+        }
+    }
+
+    private func finish(_ error: any Error) {
+        let subject = "account \(parts.token.account)"
+        channel.finish(.failure(ErrorMapping.map(error, subject: subject)))
+    }
+
+    private var hasStopped: Bool { isStopped.load(ordering: .acquiring) }
+
+    private func start(_ reader: StoreReader) throws -> Position {
+        let head = try reader.head()
+        try check(head.generation, head.state)
+        return parts.after ?? head.position
+    }
+
+    private func connect(after position: Position) -> FeedConnection? {
+        // No hub is the ordinary case for a helper that lives alone: then the log is looked at.
+        try? FeedConnection(
+            path: parts.socketPath,
+            request: SubscriptionRequest(
+                account: parts.token.account,
+                after: position,
+                excludedOrigin: parts.excludedOrigin
+            ),
+            limits: parts.limits,
+            clock: parts.clock
+        )
+    }
+
+    /// Listens until the hub closes or is silent for three heartbeats.
+    private func follow(
+        _ connection: FeedConnection,
+        _ reader: StoreReader,
+        _ progress: inout FeedProgress
+    ) throws {
+        while !hasStopped {
+            let patience = parts.limits.slowPollInterval * 3
+            let deadline = Deadline(after: patience, from: connection.lastHeard)
+            // A hub that speaks another language is none: the log is looked at.
+            guard let event = try? connection.next(until: deadline, wakingOn: wake) else { return }
+            switch event {
+            case .timedOut, .closed: return
+            case .woken: wake?.drain()
+            case .line(let line):
+                guard try take(line, reader, &progress) else { return }
+            }
+        }
+    }
+
+    /// Returns whether the hub can be listened to further.
+    private func take(
+        _ line: HubLine,
+        _ reader: StoreReader,
+        _ progress: inout FeedProgress
+    ) throws -> Bool {
+        switch line {
+        case .range(let range):
+            guard range.generation <= parts.token.generation else {
+                try catchUp(reader, &progress)
+                return true
+            }
+            switch progress.take(range) {
+            case .emit: emit(range, &progress)
+            case .ignore: break
+            case .readLog, .resync: try catchUp(reader, &progress)
+            }
+        case .head(_, let head):
+            if head.store != progress.position.store || head.generation != parts.token.generation {
+                try catchUp(reader, &progress)
+            }
+        case .heartbeat(let told):
+            if let told,
+                told.store != progress.position.store
+                    || told.commit > progress.position.commit
+            {
+                try catchUp(reader, &progress)
+            }
+        case .resync, .generation: try catchUp(reader, &progress)
+        case .error: return false
+        }
+        return true
+    }
+
+    /// Emits what the log holds after the position, then looks whether the generation is current.
+    private func catchUp(_ reader: StoreReader, _ progress: inout FeedProgress) throws {
+        while !hasStopped {
+            switch try reader.catchUp(after: progress.position, limit: Self.logReadMax) {
+            case .resync(let head, _): throw LockkeeperError.resync(parts.token.account, head)
+            case .ranges(let ranges, _):
+                for range in ranges {
+                    // What was committed under a later generation is another session's.
+                    guard range.generation <= parts.token.generation else { break }
+                    if progress.take(range) == .emit { emit(range, &progress) }
+                }
+                let head = try reader.head()
+                if ranges.count < Self.logReadMax {
+                    try check(head.generation, head.state)
+                    return
+                }
+                if ranges.contains(where: { $0.generation > parts.token.generation }) {
+                    try check(head.generation, head.state)
+                }
+            }
+        }
+    }
+
+    private func check(_ generation: Generation, _ state: AccountState) throws {
+        guard generation == parts.token.generation, state == .active else {
+            throw StorageError.superseded(held: parts.token, current: generation, state: state)
+        }
+    }
+
+    private func emit(_ range: ChangeRange, _ progress: inout FeedProgress) {
+        if let origin = parts.excludedOrigin, range.origins == [origin] { return }
+        channel.send(progress.tell(range))
+    }
+
+    private func waitForWake() throws {
+        guard let wake else { return }
+        var poll = Poll()
+        poll.add(wake.raw, .readable)
+        let deadline = Deadline(after: parts.limits.slowPollInterval, from: parts.clock.now())
+        if try poll.wait(until: deadline) > 0 { wake.drain() }
+    }
+}
+
+/// Makes the feeds of a session, and ends them with it.
+final class FeedFactory: Sendable {
+    private let parts: FeedReader.Parts
+    private let readers = Mutex<[Weak<FeedReader>]>([])
+
+    /// - Parameter parts: what a feed needs; position and excluded origin are set for each.
+    init(parts: FeedReader.Parts) { self.parts = parts }
+
+    func feed(
+        of session: Session,
+        after position: Position?,
+        without origin: String?
+    ) -> ChangeFeed {
+        var parts = parts
+        parts.after = position
+        parts.excludedOrigin = origin
+        return ChangeFeed(session: session) { [self, parts] in
+            let reader = FeedReader.start(parts)
+            readers.withLock { readers in
+                readers.removeAll { $0.value == nil }
+                readers.append(Weak(reader))
+            }
+            return reader
+        }
+    }
+
+    func close() {
+        let readers = readers.withLock { $0.compactMap(\.value) }
+        for reader in readers { reader.stop() }
+    }
+}

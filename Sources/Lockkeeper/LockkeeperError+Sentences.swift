@@ -1,0 +1,73 @@
+import LockkeeperDomain
+
+extension LockkeeperError {
+    static func unknownAccount(_ account: AccountID) -> LockkeeperError {
+        LockkeeperError(
+            .unknownAccount,
+            subject: "account \(account)",
+            explanation: "there is no such account in this workspace",
+            answer: .fixEnvironment,
+            remedy: "Add it with 'lockkeeper account add', or look at 'lockkeeper account list'."
+        )
+    }
+
+    static func accountInactive(_ account: AccountID) -> LockkeeperError {
+        LockkeeperError(
+            .accountInactive,
+            subject: "account \(account)",
+            explanation: "the account is not active",
+            answer: .fixEnvironment,
+            remedy: "Activate it with 'lockkeeper account activate'."
+        )
+    }
+
+    static func accountExists(_ account: AccountID) -> LockkeeperError {
+        LockkeeperError(
+            .accountExists,
+            subject: "account \(account)",
+            explanation: "an account of this id was added already",
+            answer: .fixProgram,
+            remedy: "Use it as it is, or choose another id."
+        )
+    }
+
+    static func superseded(
+        held: FencingToken,
+        current: Generation,
+        state: AccountState,
+        cause: (any Error)?
+    ) -> LockkeeperError {
+        LockkeeperError(
+            .superseded,
+            subject: "account \(held.account)",
+            explanation:
+                "this session has generation \(held.generation), the account is \(state.rawValue)"
+                + " at generation \(current)",
+            answer: .newSession,
+            remedy: state == .active
+                ? "Take a new session; what was not acknowledged can be sent again through it."
+                : "The account was signed out of; keep or drop what was not acknowledged.",
+            cause: cause
+        )
+    }
+
+    static func closed(_ subject: String) -> LockkeeperError {
+        LockkeeperError(
+            .closed,
+            subject: subject,
+            explanation: "it was closed",
+            answer: .fixProgram,
+            remedy: "Open it again before it is used."
+        )
+    }
+
+    static func resync(_ account: AccountID, _ head: Position) -> LockkeeperError {
+        LockkeeperError(
+            .resync,
+            subject: "account \(account)",
+            explanation: "the commit log does not reach back to the position that was asked for",
+            answer: .askAgain,
+            remedy: "Read what you show anew, then follow from \(head)."
+        )
+    }
+}

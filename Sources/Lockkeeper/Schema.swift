@@ -1,0 +1,22 @@
+package import LockkeeperStorage
+
+/// A set of tables that belongs to one owner: its migrations, and what an inspection looks at.
+///
+/// A workspace opens with the schemas that its program knows, so that an account is wholly prepared
+/// before it is activated. Sets of different owners are ordered and checked apart.
+public struct Schema: Sendable {
+    /// Whose tables they are: "messages", or the app's name.
+    public let owner: String
+    package let migrations: [Migration]
+    package let probes: @Sendable (AccountInfo) -> [StoreInspection.Probe]
+
+    package init(
+        owner: String,
+        migrations: [Migration],
+        probes: @escaping @Sendable (AccountInfo) -> [StoreInspection.Probe] = { _ in [] }
+    ) {
+        self.owner = owner
+        self.migrations = migrations
+        self.probes = probes
+    }
+}

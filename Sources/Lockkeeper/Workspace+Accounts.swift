@@ -1,0 +1,143 @@
+public import LockkeeperDomain
+import LockkeeperPlatform
+import LockkeeperStorage
+import Synchronization
+
+extension Workspace {
+    /// The accounts of the workspace in the order of their ids.
+    public func accounts() async throws -> [AccountInfo] {
+        try await work { try $0.registry.use { try $0.accounts().map(AccountInfo.init) } }
+    }
+
+    /// One account.
+    ///
+    /// - Throws: ``LockkeeperError`` with the code `unknownAccount`.
+    public func account(_ id: AccountID) async throws -> AccountInfo {
+        try await work { AccountInfo(try $0.registry.record(of: id)) }
+    }
+
+    /// Adds an account. It takes writes once it is activated.
+    ///
+    /// - Parameters:
+    ///   - id: the account's id, any 1 to 512 bytes.
+    ///   - ownID: who the account is on its server, as `sender` of its messages names it; where it is
+    ///     not given, every message counts as incoming that does not say otherwise.
+    ///   - contract: what the account's server promises, for every process.
+    /// - Throws: ``LockkeeperError`` with the code `accountExists`.
+    @discardableResult
+    public func addAccount(
+        _ id: AccountID,
+        ownID: [UInt8]? = nil,
+        contract: ServerContract = ServerContract()
+    ) async throws -> AccountInfo {
+        try await work { workspace in
+            let record = AccountRecord(
+                id: id,
+                directory: WorkspacePaths.directoryName(for: id),
+                ownID: ownID,
+                contract: contract,
+                createdAt: workspace.wallClock.milliseconds()
+            )
+            try workspace.registry.use { try $0.add(record) }
+            return AccountInfo(record)
+        }
+    }
+
+    /// Makes an account active under a new generation and opens it. Signing in again to an active
+    /// account is a new generation as well: sessions of the old one are superseded.
+    @discardableResult
+    public func activate(_ id: AccountID) async throws -> Session {
+        try await work { try $0.changeAccounts(from: nil, to: id) }
+        return try await session(id)
+    }
+
+    /// Makes an account take no writes any more. Sessions of it are superseded.
+    public func signOut(_ id: AccountID) async throws {
+        try await work { try $0.changeAccounts(from: id, to: nil) }
+    }
+
+    /// Signs out of one account and into another as one act: at rest exactly one of them is active.
+    ///
+    /// - Throws: ``LockkeeperError``; when the second account cannot be prepared, the first stays
+    ///   active and untouched.
+    @discardableResult
+    public func replaceAccount(_ old: AccountID, with new: AccountID) async throws -> Session {
+        guard old != new else { return try await activate(new) }
+        try await work { try $0.changeAccounts(from: old, to: new) }
+        return try await session(new)
+    }
+
+    /// Opens an active account under its present generation: what a helper does when it wakes.
+    ///
+    /// - Throws: ``LockkeeperError`` — `unknownAccount`, `accountInactive`.
+    public func session(_ id: AccountID) async throws -> Session {
+        try await work { workspace in
+            try workspace.finishPendingSwitch(concerning: id)
+            let info = AccountInfo(try workspace.registry.record(of: id))
+            guard info.state == .active else { throw LockkeeperError.accountInactive(id) }
+            let token = FencingToken(account: id, generation: info.generation)
+            if let session = workspace.state.withLock({ $0.sessions[token]?.value }),
+                session.isUsable
+            {
+                return session
+            }
+            let builder = SessionBuilder(workspace: workspace, info: info, token: token)
+            let session = try builder.build(isReadOnly: false)
+            workspace.state.withLock { $0.sessions[token] = Weak(session) }
+            return session
+        }
+    }
+
+    /// Opens an account for reading, whether it is active or was signed out of: for tools that
+    /// export and inspect. Its writes are refused with `accountInactive`.
+    ///
+    /// - Throws: ``LockkeeperError`` — `unknownAccount`, `accountInactive` when it was never
+    ///   activated, so that there is nothing to read.
+    public func inspectionSession(_ id: AccountID) async throws -> Session {
+        try await work { workspace in
+            let info = AccountInfo(try workspace.registry.record(of: id))
+            let token = FencingToken(account: id, generation: info.generation)
+            return try SessionBuilder(workspace: workspace, info: info, token: token)
+                .build(isReadOnly: true)
+        }
+    }
+
+    /// The sessions of an account that are open in this process.
+    public func sessions(of id: AccountID) -> [Session] {
+        state.withLock { state in
+            state.sessions.filter { $0.key.account == id }.compactMap(\.value.value)
+        }
+    }
+
+    /// Runs blocking work of this workspace on a thread of its own, and maps its errors.
+    func work<Value: Sendable>(
+        _ body: @escaping @Sendable (Workspace) throws -> Value
+    ) async throws -> Value {
+        try await blocking("lk-workspace") { [self] in
+            try ErrorMapping.mapped("workspace \(root)") {
+                guard !state.withLock({ $0.isClosed }) else {
+                    throw LockkeeperError.closed("workspace \(root)")
+                }
+                return try body(self)
+            }
+        }
+    }
+
+    /// This process's place at an account, shared by everything in it that uses the account.
+    func attach(_ id: AccountID) throws -> AccountAttachment {
+        if let attachment = state.withLock({ $0.attachments[id]?.value }) { return attachment }
+        let attachment = try AccountAttachment(
+            try registry.record(of: id),
+            paths: paths,
+            process: process,
+            clock: clock,
+            deadline: deadlineOfOpening()
+        )
+        return state.withLock { state in
+            // Two threads may have come here at once; the first one's stands.
+            if let first = state.attachments[id]?.value { return first }
+            state.attachments[id] = Weak(attachment)
+            return attachment
+        }
+    }
+}

@@ -1,0 +1,59 @@
+import LockkeeperCrypto
+import LockkeeperDomain
+
+/// Where the files of a workspace lie.
+///
+/// ```
+/// <root>/                       0700
+///   workspace.db                the registry
+///   workspace.locks             HOST, SWITCH, HUB
+///   notifier.sock               0600
+///   accounts/<directory>/       0700
+///     messages-<n>.db           <n> changes when a file is replaced
+///     settings-<n>.db
+///     account.locks             ENTRY, PRESENCE, MAINTENANCE, QUEUE, WRITER
+/// ```
+struct WorkspacePaths: Sendable, Hashable {
+    /// The canonical path of the workspace's folder.
+    let root: String
+
+    var registry: String { "\(root)/workspace.db" }
+    var locks: String { "\(root)/workspace.locks" }
+    var socket: String { "\(root)/notifier.sock" }
+    var accounts: String { "\(root)/accounts" }
+
+    /// The files of one account.
+    struct Account: Sendable, Hashable {
+        /// The account's folder.
+        let directory: String
+
+        var locks: String { "\(directory)/account.locks" }
+        func messages(_ number: Int64) -> String { "\(directory)/messages-\(number).db" }
+        func settings(_ number: Int64) -> String { "\(directory)/settings-\(number).db" }
+    }
+
+    func account(directory: String) -> Account { Account(directory: "\(accounts)/\(directory)") }
+
+    /// The name of an account's folder: the id itself where it is plain and short, else its digest.
+    ///
+    /// An id may hold slashes, NUL, or only a dot, and file systems elsewhere fold case. A digest is
+    /// told from a plain id by its first character, which no plain id has.
+    static func directoryName(for account: AccountID) -> String {
+        let isPlain =
+            account.bytes.count <= plainByteCountMax && account.bytes[0] != UInt8(ascii: ".")
+            && account.bytes.allSatisfy(isPlainByte)
+        if isPlain { return account.description }
+        return "~" + SHA256.digest(of: account.bytes).prefix(20).hexadecimal
+    }
+
+    private static let plainByteCountMax = 64
+
+    private static func isPlainByte(_ byte: UInt8) -> Bool {
+        switch byte {
+        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "0")...UInt8(ascii: "9"),
+            UInt8(ascii: "-"), UInt8(ascii: "_"), UInt8(ascii: "."):
+            true
+        default: false
+        }
+    }
+}

@@ -1,0 +1,133 @@
+import LockkeeperLocking
+import LockkeeperPlatform
+import LockkeeperSQLite
+import LockkeeperStorage
+
+/// What goes on in a workspace, as one look found it.
+public struct WorkspaceStatus: Sendable, Hashable {
+    /// A process that has something open.
+    public struct Process: Sendable, Hashable {
+        /// Its process id.
+        public let pid: Int32
+        /// Its program's file name.
+        public let program: String
+        /// The name under which it commits.
+        public let name: String
+        /// "host", "helper" or "tool".
+        public let role: String
+        /// What it is doing: "idle", "waiting", "writing", …
+        public let activity: String
+        /// For how long it has been doing that.
+        public let duration: Duration
+        /// "running", "stopped", "zombie", "frozen" or "gone".
+        public let condition: String
+        /// The names of the locks that it holds.
+        public let locks: [String]
+    }
+
+    /// An account.
+    public struct Account: Sendable, Hashable {
+        /// What the registry says of it.
+        public let info: AccountInfo
+        /// The size of its write-ahead log in bytes; 0 before it was first activated.
+        public let logByteCount: Int64
+        /// Whether the log is so large that the account counts as degraded.
+        public let isDegraded: Bool
+        /// The newest commit; `nil` before it was first activated.
+        public let head: Position?
+        /// Who has it open.
+        public let processes: [Process]
+    }
+
+    /// The folder.
+    public let root: String
+    /// Who has the workspace open.
+    public let processes: [Process]
+    /// The accounts.
+    public let accounts: [Account]
+    /// The version of the SQLite that is loaded.
+    public let sqliteVersion: String
+    /// Whether that SQLite has the fix of the WAL-reset fault (3.51.3, 3.50.7, 3.44.6). Without it
+    /// Lockkeeper's exclusion of checkpoints (I-10) is what keeps the store safe.
+    public let sqliteHasResetFix: Bool
+}
+
+extension Workspace {
+    /// The version of the SQLite that is loaded.
+    public static var sqliteVersion: String { SQLiteLibrary.version }
+
+    /// Looks what goes on, without waiting for anybody.
+    public func status() async throws -> WorkspaceStatus {
+        try await work { workspace in
+            let records = try workspace.registry.use { try $0.accounts() }
+            return WorkspaceStatus(
+                root: workspace.root,
+                processes: try processesWithLocks(
+                    in: workspace.membership,
+                    locks: [.host, .switching, .hub]
+                ),
+                accounts: try records.map { try workspace.status(of: $0) },
+                sqliteVersion: SQLiteLibrary.version,
+                sqliteHasResetFix: !SQLiteLibrary.hasLogResetDefect
+            )
+        }
+    }
+
+    private func status(of record: AccountRecord) throws -> WorkspaceStatus.Account {
+        let info = AccountInfo(record)
+        guard record.messagesFile > 0 else {
+            return WorkspaceStatus.Account(
+                info: info,
+                logByteCount: 0,
+                isDegraded: false,
+                head: nil,
+                processes: []
+            )
+        }
+        let files = try AccountFiles(record.id, of: self)
+        let path = try files.path(of: .messages)
+        let reader = try StoreReader(
+            path: path,
+            account: record.id,
+            environment: environment,
+            busyDeadline: deadlineOfOpening()
+        )
+        defer { try? reader.close() }
+        let logByteCount = try FileSystem.status(path + "-wal")?.size ?? 0
+        return WorkspaceStatus.Account(
+            info: info,
+            logByteCount: logByteCount,
+            isDegraded: logByteCount > Int64(limits.logByteCountDegraded),
+            head: try reader.head().position,
+            processes: try processesWithLocks(
+                in: files.attachment.membership,
+                locks: [.entry, .maintenance, .queue, .writer]
+            )
+        )
+    }
+}
+
+/// The processes in a lock file, each with the locks that it holds.
+private func processesWithLocks(
+    in membership: LockFileMembership,
+    locks: [LockByte]
+) throws -> [WorkspaceStatus.Process] {
+    var held: [ProcessIdentity: [String]] = [:]
+    for lock in locks {
+        for holder in try membership.holders(of: lock) {
+            held[holder.identity, default: []].append(lock.name)
+        }
+    }
+    return try membership.members().map { member in
+        WorkspaceStatus.Process(
+            pid: member.identity.pid,
+            program: member.program,
+            name: member.processName,
+            role: member.role.name,
+            activity: member.activity.name,
+            duration: member.activityDuration,
+            condition: member.condition.rawValue,
+            locks: held[member.identity] ?? []
+        )
+    }
+}
