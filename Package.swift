@@ -27,7 +27,8 @@ func tests(_ name: String, _ dependencies: [Target.Dependency]) -> Target {
 let package = Package(
     name: "lockkeeper",
     products: [
-        .library(name: "Lockkeeper", targets: ["Lockkeeper"])
+        .library(name: "Lockkeeper", targets: ["Lockkeeper"]),
+        .library(name: "MessageStore", targets: ["LockkeeperMessages"]),
     ],
     targets: [
         // 0 ground
@@ -71,6 +72,16 @@ let package = Package(
                 "LockkeeperSystemd", "LockkeeperLocking", "LockkeeperStorage", "LockkeeperNotifier",
                 "LockkeeperIngest",
             ]
+        ),
+
+        // 5 products
+        room(
+            "LockkeeperMessages",
+            [
+                "LockkeeperDomain", "LockkeeperPlatform", "LockkeeperSQLite", "LockkeeperCrypto",
+                "LockkeeperStorage", "LockkeeperIngest", "Lockkeeper",
+            ],
+            plugins: ["EmbedSQL"]
         ),
 
         // Build tool: `.sql` migrations become Swift source, so that no resource bundle, and with it

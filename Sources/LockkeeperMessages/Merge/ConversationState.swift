@@ -1,0 +1,106 @@
+import LockkeeperDomain
+import LockkeeperSQLite
+
+/// A conversation as a batch finds it, and what the batch makes of it.
+///
+/// However many events touch a conversation, its row is written once, at the end of the batch
+/// (R-12).
+struct ConversationState {
+    let row: Int64
+    let id: [UInt8]
+    var summary: MessageTable.Summary?
+    var topSeq: Int64
+    var readSeq: Int64?
+    var unread: Int64?
+    var unreadMentions: Int64?
+    /// Something may have happened to the message that stands last: it is looked up again.
+    var summaryIsStale = false
+
+    private let stored: Stored
+
+    private struct Stored: Equatable {
+        let summary: MessageTable.Summary?
+        let topSeq: Int64
+        let readSeq: Int64?
+        let unread: Int64?
+        let unreadMentions: Int64?
+    }
+
+    /// Finds a conversation, or makes it.
+    init(_ id: [UInt8], in connection: Connection) throws(SQLiteError) {
+        self.id = id
+        let select = try connection.statement(
+            """
+            SELECT id, last_message, last_place, last_at, top_seq, read_seq, unread, unread_mentions
+            FROM lk_conversation WHERE conversation_id = ?1
+            """
+        )
+        try select.bind(1, text: id)
+        if try select.step() {
+            row = select.int64(0)
+            summary = select.optionalInt64(1).map {
+                MessageTable.Summary(
+                    message: $0,
+                    place: select.int64(2),
+                    serverAt: select.optionalInt64(3)
+                )
+            }
+            topSeq = select.int64(4)
+            readSeq = select.optionalInt64(5)
+            unread = select.optionalInt64(6)
+            unreadMentions = select.optionalInt64(7)
+            select.reset()
+        } else {
+            let insert = try connection.statement(
+                "INSERT INTO lk_conversation (conversation_id) VALUES (?1)"
+            )
+            try insert.bind(1, text: id)
+            try insert.run()
+            row = connection.lastInsertRowID
+            topSeq = 0
+        }
+        stored = Stored(
+            summary: summary,
+            topSeq: topSeq,
+            readSeq: readSeq,
+            unread: unread,
+            unreadMentions: unreadMentions
+        )
+    }
+
+    /// A message counts as unread now, or does no more.
+    mutating func count(unread: Int64, mentions: Int64) {
+        guard readSeq != nil else { return }
+        self.unread = (self.unread ?? 0) + unread
+        unreadMentions = (unreadMentions ?? 0) + mentions
+    }
+
+    /// Writes the row where the batch changed something.
+    mutating func write(to table: MessageTable) throws(SQLiteError) {
+        if summaryIsStale { summary = try table.summary(of: row) }
+        let present = Stored(
+            summary: summary,
+            topSeq: topSeq,
+            readSeq: readSeq,
+            unread: unread,
+            unreadMentions: unreadMentions
+        )
+        guard present != stored else { return }
+        let update = try table.connection.statement(
+            """
+            UPDATE lk_conversation SET last_message = ?2, last_place = ?3, last_at = ?4,
+                top_seq = ?5, read_seq = ?6, unread = ?7, unread_mentions = ?8
+            WHERE id = ?1
+            """
+        )
+        try update.bind(1, row)
+        try update.bind(2, summary?.message)
+        try update.bind(3, summary?.place)
+        try update.bind(4, summary?.serverAt)
+        try update.bind(5, topSeq)
+        try update.bind(6, readSeq)
+        try update.bind(7, unread)
+        try update.bind(8, unreadMentions)
+        try update.run()
+    }
+}

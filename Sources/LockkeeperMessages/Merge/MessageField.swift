@@ -1,0 +1,85 @@
+/// One field of a message, a register of its own (M-2).
+///
+/// The raw value is the field's bit in the masks that the column `registers` stores, so that a
+/// number once given is never given again.
+enum MessageField: Int, CaseIterable {
+    case seq = 0
+    case sender = 1
+    case sentAt = 2
+    case body = 3
+    case kind = 4
+    case counts = 5
+    case incoming = 6
+    case serverAt = 7
+    case clientID = 8
+    case replyTo = 9
+    case mentions = 10
+    case mentionsMe = 11
+    case attachments = 12
+    case expiresAt = 13
+    case editedBy = 14
+    case editedAt = 15
+    case extra = 16
+
+    /// The field's name in event lines.
+    var name: String {
+        switch self {
+        case .seq: "seq"
+        case .sender: "sender"
+        case .sentAt: "sent_at"
+        case .body: "body"
+        case .kind: "kind"
+        case .counts: "counts"
+        case .incoming: "incoming"
+        case .serverAt: "server_at"
+        case .clientID: "client_id"
+        case .replyTo: "reply_to"
+        case .mentions: "mentions"
+        case .mentionsMe: "mentions_me"
+        case .attachments: "attachments"
+        case .expiresAt: "expires_at"
+        case .editedBy: "by"
+        case .editedAt: "edited_at"
+        case .extra: "extra"
+        }
+    }
+
+    /// The field's bit in a stored mask.
+    var bit: Int64 { 1 << Int64(rawValue) }
+
+    /// What stays of a message that was recalled: enough to keep its place and to count it, no text
+    /// (M-6).
+    static let keptAfterRecall: [MessageField] = [.seq, .sender, .sentAt, .incoming]
+
+    /// What only a message brings, never an edit.
+    static let onlyOfMessages: Set<MessageField> = [
+        .seq, .sender, .sentAt, .kind, .counts, .incoming, .serverAt, .clientID, .replyTo,
+    ]
+
+    /// Whether two values at one version above 0 contradict each other (M-3). Servers send times in
+    /// other precision, sign attachment addresses again and add fields; none of that is a
+    /// contradiction. Attachments contradict by their ids, which `MessageRegisters` compares.
+    var isContested: Bool {
+        switch self {
+        case .body, .sender, .incoming, .seq, .attachments: true
+        default: false
+        }
+    }
+}
+
+/// A field's value in the form that is compared and stored.
+enum FieldValue: Equatable {
+    case integer(Int64)
+    case text([UInt8])
+
+    /// Orders values of one field: numbers as numbers, texts as bytes. Any total order would do; it
+    /// only has to be the same everywhere.
+    static func < (left: FieldValue, right: FieldValue) -> Bool {
+        switch (left, right) {
+        case (.integer(let left), .integer(let right)): left < right
+        case (.text(let left), .text(let right)): left.lexicographicallyPrecedes(right)
+        case (.integer, .text): true
+        case (.text, .integer): false
+        }
+    }
+}

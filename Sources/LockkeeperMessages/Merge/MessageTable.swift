@@ -1,0 +1,202 @@
+import LockkeeperDomain
+import LockkeeperSQLite
+
+/// The statements on `lk_message`.
+struct MessageTable {
+    let connection: Connection
+
+    /// A row with its number.
+    struct Stored {
+        let id: Int64
+        let row: MessageRow
+    }
+
+    /// The last message of a conversation in its order (M-14).
+    struct Summary: Equatable {
+        let message: Int64
+        let place: Int64
+        let serverAt: Int64?
+    }
+
+    /// Inserts a row unless its id is known; `changes` says which.
+    ///
+    /// This is the fast path of M-2: most events are new messages, and an insert that does nothing on
+    /// conflict tells new from known in the one statement that is needed anyway.
+    func insert(_ row: MessageRow) throws(SQLiteError) -> Int64? {
+        let insert = try connection.statement(
+            """
+            INSERT INTO lk_message (conversation, message_id, state, version, registers,
+                recall_version, recall_by, seq, sender, sent_at, body, kind, counts, incoming,
+                server_at, client_id, reply_to, mentions, mentions_me, attachments, expires_at,
+                edited_by, edited_at, extra)
+            VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18,
+                ?19, ?20, ?21, ?22, ?23, ?24)
+            ON CONFLICT (conversation, message_id) DO NOTHING
+            """
+        )
+        try row.bind(to: insert)
+        try insert.run()
+        return connection.changes > 0 ? connection.lastInsertRowID : nil
+    }
+
+    /// Inserts a new message straight from its event. The parameters are those of ``insert(_:)``.
+    func insert(
+        _ event: MessageEvent,
+        into conversation: Int64
+    ) throws(SQLiteError) -> Int64? {
+        let insert = try connection.statement(
+            """
+            INSERT INTO lk_message (conversation, message_id, state, version, seq, sender, sent_at,
+                body, kind, counts, incoming, server_at, client_id, reply_to, mentions, mentions_me,
+                attachments, expires_at, extra)
+            VALUES (?1, ?2, 1, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17,
+                ?18)
+            ON CONFLICT (conversation, message_id) DO NOTHING
+            """
+        )
+        try insert.bind(1, conversation)
+        try insert.bind(2, text: event.id.bytes)
+        try insert.bind(3, event.version)
+        try insert.bind(4, event.sequence)
+        try insert.bind(5, text: event.sender.bytes)
+        try insert.bind(6, event.sentAt.millisecondsSince1970)
+        try insert.bind(7, event.body)
+        try insert.bind(8, text: event.kind.map { Array($0.utf8) })
+        try insert.bind(9, event.counts.map { $0 ? 1 : 0 })
+        try insert.bind(10, event.isIncoming.map { $0 ? 1 : 0 })
+        try insert.bind(11, event.serverAt?.millisecondsSince1970)
+        try insert.bind(12, text: event.clientID?.bytes)
+        try insert.bind(13, text: event.replyTo?.bytes)
+        try insert.bind(14, text: event.mentions.map(FieldValue.canonical(mentions:)))
+        try insert.bind(15, event.mentionsMe.map { $0 ? 1 : 0 })
+        try insert.bind(16, text: event.attachments?.bytes)
+        try insert.bind(17, event.expiresAt?.millisecondsSince1970)
+        try insert.bind(18, text: event.extra?.bytes)
+        try insert.run()
+        return connection.changes > 0 ? connection.lastInsertRowID : nil
+    }
+
+    /// Writes a row back.
+    func update(_ id: Int64, _ row: MessageRow) throws(SQLiteError) {
+        let update = try connection.statement(
+            """
+            UPDATE lk_message SET conversation = ?1, message_id = ?2, state = ?3, version = ?4,
+                registers = ?5, recall_version = ?6, recall_by = ?7, seq = ?8, sender = ?9,
+                sent_at = ?10, body = ?11, kind = ?12, counts = ?13, incoming = ?14,
+                server_at = ?15, client_id = ?16, reply_to = ?17, mentions = ?18,
+                mentions_me = ?19, attachments = ?20, expires_at = ?21, edited_by = ?22,
+                edited_at = ?23, extra = ?24
+            WHERE id = ?25
+            """
+        )
+        try row.bind(to: update)
+        try update.bind(25, id)
+        try update.run()
+    }
+
+    /// The row of a message.
+    func find(_ message: [UInt8], in conversation: Int64) throws -> Stored? {
+        let select = try connection.statement(
+            """
+            SELECT id, version, registers, recall_version, recall_by, seq, sender, sent_at, body,
+                kind, counts, incoming, server_at, client_id, reply_to, mentions, mentions_me,
+                attachments, expires_at, edited_by, edited_at, extra
+            FROM lk_message WHERE conversation = ?1 AND message_id = ?2
+            """
+        )
+        try select.bind(1, conversation)
+        try select.bind(2, text: message)
+        guard try select.step() else { return nil }
+        defer { select.reset() }
+        return Stored(
+            id: select.int64(0),
+            row: try MessageRow(
+                conversation: conversation,
+                messageID: message,
+                reading: select
+            )
+        )
+    }
+
+    /// Whether another message holds a seq.
+    func isTaken(
+        _ seq: Int64,
+        in conversation: Int64,
+        byOtherThan message: [UInt8]
+    ) throws(SQLiteError) -> Bool {
+        let select = try connection.statement(
+            """
+            SELECT 1 FROM lk_message
+            WHERE conversation = ?1 AND place = ?2 AND message_id <> ?3 LIMIT 1
+            """
+        )
+        try select.bind(1, conversation)
+        try select.bind(2, seq)
+        try select.bind(3, text: message)
+        defer { select.reset() }
+        return try select.step()
+    }
+
+    /// The last placed message of a conversation.
+    func summary(of conversation: Int64) throws(SQLiteError) -> Summary? {
+        let select = try connection.statement(
+            """
+            SELECT id, place, ifnull(server_at, sent_at) FROM lk_message
+            WHERE conversation = ?1
+                AND (state = 1 OR (state = 2 AND seq IS NOT NULL AND sender IS NOT NULL))
+            ORDER BY place DESC, message_id DESC LIMIT 1
+            """
+        )
+        try select.bind(1, conversation)
+        guard try select.step() else { return nil }
+        defer { select.reset() }
+        return Summary(
+            message: select.int64(0),
+            place: select.int64(1),
+            serverAt: select.optionalInt64(2)
+        )
+    }
+
+    /// The id of a row's message.
+    func messageID(of row: Int64) throws(SQLiteError) -> [UInt8]? {
+        let select = try connection.statement("SELECT message_id FROM lk_message WHERE id = ?1")
+        try select.bind(1, row)
+        guard try select.step() else { return nil }
+        defer { select.reset() }
+        return select.bytes(0)
+    }
+
+    /// How many messages count as unread in a range of places, and how many of them mention the
+    /// account (M-9).
+    func countUnread(
+        in conversation: Int64,
+        above lower: Int64,
+        upTo upper: Int64,
+        ownID: [UInt8]?
+    ) throws(SQLiteError) -> (unread: Int64, mentions: Int64) {
+        let select = try connection.statement(
+            """
+            SELECT count(*), ifnull(sum(ifnull(mentions_me, 0)), 0) FROM lk_message
+            WHERE conversation = ?1 AND place > ?2 AND place <= ?3 AND state = 1
+                AND ifnull(counts, 1) AND ifnull(incoming, ifnull(sender <> ?4, 1))
+            """
+        )
+        try select.bind(1, conversation)
+        try select.bind(2, lower)
+        try select.bind(3, upper)
+        try select.bind(4, text: ownID)
+        defer { select.reset() }
+        guard try select.step() else { return (0, 0) }
+        return (select.int64(0), select.int64(1))
+    }
+
+    /// Whether as many messages wait for their seq and sender as may.
+    func hasRoomForWaiting(_ countMax: Int) throws(SQLiteError) -> Bool {
+        let select = try connection.statement(
+            "SELECT 1 FROM lk_message WHERE state = 0 LIMIT 1 OFFSET ?1"
+        )
+        try select.bind(1, countMax - 1)
+        defer { select.reset() }
+        return try !select.step()
+    }
+}

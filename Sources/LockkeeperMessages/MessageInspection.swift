@@ -1,0 +1,109 @@
+import Lockkeeper
+import LockkeeperDomain
+import LockkeeperSQLite
+import LockkeeperStorage
+
+/// What an inspection looks at in the tables of messages: every stored counter against its recount
+/// (I-16), and what the merge promises of summaries and cursors.
+enum MessageInspection {
+    static func probes(for account: AccountInfo) -> [StoreInspection.Probe] {
+        looks.map { look in StoreInspection.Probe(from: .deep) { try look($0, account.ownID) } }
+    }
+
+    private typealias Look =
+        @Sendable (Connection, _ ownID: [UInt8]?) throws -> [StoreInspection.Finding]
+
+    private static let looks: [Look] = [
+        { connection, ownID in
+            try mismatches(
+                connection,
+                """
+                SELECT c.conversation_id FROM lk_conversation c
+                WHERE c.read_seq IS NOT NULL AND (c.unread, c.unread_mentions) IS NOT (
+                    SELECT count(*), ifnull(sum(ifnull(m.mentions_me, 0)), 0) FROM lk_message m
+                    WHERE m.conversation = c.id AND m.place > c.read_seq AND m.state = 1
+                        AND ifnull(m.counts, 1)
+                        AND ifnull(m.incoming, ifnull(m.sender <> ?1, 1)))
+                """,
+                ownID: ownID,
+                code: "unread-counter",
+                explanation: "the unread counter differs from its recount"
+            )
+        },
+        { connection, ownID in
+            try mismatches(
+                connection,
+                """
+                SELECT c.conversation_id FROM lk_conversation c
+                WHERE c.last_message IS NOT (
+                    SELECT m.id FROM lk_message m
+                    WHERE m.conversation = c.id AND (m.state = 1
+                        OR (m.state = 2 AND m.seq IS NOT NULL AND m.sender IS NOT NULL))
+                    ORDER BY m.place DESC, m.message_id DESC LIMIT 1)
+                    OR c.top_seq < (
+                        SELECT ifnull(max(m.seq), 0) FROM lk_message m WHERE m.conversation = c.id)
+                """,
+                ownID: nil,
+                code: "summary",
+                explanation: "the conversation's summary is not its last message"
+            )
+        },
+        { connection, ownID in
+            // A passed edge leads to the cursor, and no edge waits where the cursor stands (M-12).
+            try mismatches(
+                connection,
+                """
+                SELECT c.stream FROM lk_cursor c
+                WHERE EXISTS (SELECT 1 FROM lk_edge e WHERE e.stream = c.stream
+                        AND e.passed IS NULL AND e.after = c.value)
+                    OR c.value IS NOT (SELECT e.next FROM lk_edge e WHERE e.stream = c.stream
+                        AND e.passed IS NOT NULL ORDER BY e.passed DESC LIMIT 1)
+                UNION
+                SELECT e.stream FROM lk_edge e
+                WHERE e.passed IS NOT NULL
+                    AND NOT EXISTS (SELECT 1 FROM lk_cursor c WHERE c.stream = e.stream)
+                """,
+                ownID: nil,
+                code: "cursor",
+                explanation: "the stream's cursor is not where its last followed page leads"
+            )
+        },
+        { connection, ownID in
+            try mismatches(
+                connection,
+                """
+                SELECT message_id FROM lk_message
+                WHERE state = 2 AND (body IS NOT NULL OR mentions IS NOT NULL
+                    OR attachments IS NOT NULL OR extra IS NOT NULL)
+                """,
+                ownID: nil,
+                code: "recalled-content",
+                explanation: "a recalled message still has content"
+            )
+        },
+    ]
+
+    private static func mismatches(
+        _ connection: Connection,
+        _ sql: String,
+        ownID: [UInt8]?,
+        code: String,
+        explanation: String
+    ) throws -> [StoreInspection.Finding] {
+        let select = try connection.prepare(sql)
+        if sql.contains("?1") { try select.bind(1, text: ownID) }
+        var findings: [StoreInspection.Finding] = []
+        while try select.step() {
+            findings.append(
+                StoreInspection.Finding(
+                    code: code,
+                    subject: select.string(0),
+                    explanation: explanation,
+                    remedy:
+                        "The messages themselves are whole; report this as a defect of the merge."
+                )
+            )
+        }
+        return findings
+    }
+}

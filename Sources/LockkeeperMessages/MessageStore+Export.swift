@@ -1,0 +1,24 @@
+import Lockkeeper
+
+extension MessageStore {
+    /// Writes everything that a fresh store needs to behave the same, as event lines.
+    ///
+    /// Conversations come in byte order: messages with their edits by (seq, id), recalls, read
+    /// positions, then what waits; after them events of types that these merge rules do not know.
+    /// Exporting an import of it gives the same bytes. It is one consistent snapshot.
+    ///
+    /// - Parameters:
+    ///   - includingCursors: whether the pages that lead to the streams' cursors, and those that
+    ///     wait, are written too.
+    ///   - write: takes some whole lines, on a thread of the session's, where it may block. What it
+    ///     throws ends the export.
+    public func export(
+        includingCursors: Bool = false,
+        to write: @escaping @Sendable ([UInt8]) throws -> Void
+    ) async throws {
+        try await session.database.readConnection { connection in
+            var export = MessageExport(connection: connection, write: write)
+            try export.run(includingCursors: includingCursors)
+        }
+    }
+}

@@ -1,0 +1,32 @@
+import Lockkeeper
+package import LockkeeperDomain
+
+extension MessageStore {
+    /// Stores lines in one transaction, and moves a stream's cursor over the page that they make up.
+    ///
+    /// It is ``ingest(_:closing:onGap:durability:waitMax:)`` for input that was read as lines: what
+    /// could not be read goes to quarantine in the same transaction. The caller bounds the lines.
+    ///
+    /// - Throws: what the other one throws; nothing was stored then.
+    package func ingest(
+        _ lines: [DecodedLine],
+        closing page: SyncPage?,
+        onGap: GapPolicy,
+        durability: Durability
+    ) async throws -> Receipt {
+        try check(durability)
+        let (result, commit) = try await session.database.submit(
+            durability: durability,
+            waitMax: nil
+        ) { [self] connection, topics in
+            try merge(
+                lines.map(\.item),
+                closing: page,
+                onGap: onGap,
+                on: connection,
+                topics: &topics
+            )
+        }
+        return Receipt(result, commit)
+    }
+}

@@ -1,0 +1,246 @@
+import Lockkeeper
+import LockkeeperDomain
+import LockkeeperSQLite
+
+extension MessageStore {
+    /// A page of a conversation, newest first: the messages that stand before a place. A recalled
+    /// one keeps its place without text (M-6).
+    ///
+    /// Pages are cut by keys, not by counts, so that messages which arrive meanwhile shift nothing.
+    ///
+    /// - Parameters:
+    ///   - conversation: the conversation; of an unknown one the page is empty.
+    ///   - place: where the page ends; `nil` begins with the newest.
+    ///   - limit: the largest number of messages.
+    /// - Throws: what ``AccountDatabase/read(_:)`` throws.
+    public func timeline(
+        _ conversation: ConversationID,
+        before place: MessagePlace? = nil,
+        limit: Int
+    ) async throws -> [StoredMessage] {
+        precondition(limit > 0, "a page has at least one message")
+        let ownID = rules.ownID
+        return try await session.database.readConnection { connection in
+            guard let row = try ConversationRow.find(conversation, in: connection) else {
+                return []
+            }
+            let select = try connection.statement(Self.timelineQuery)
+            try select.bind(1, row)
+            if let place {
+                try select.bind(2, place.sequence ?? MessageRow.lastPlace)
+                try select.bind(3, text: place.id?.bytes ?? [])
+            } else {
+                // Above every id: no text sorts after a blob.
+                try select.bind(2, MessageRow.lastPlace)
+                try select.bind(3, blob: [])
+            }
+            try select.bind(4, limit)
+            var page: [StoredMessage] = []
+            page.reserveCapacity(min(limit, 1000))
+            while try select.step() {
+                page.append(
+                    StoredMessage(conversation: conversation, ownID: ownID, reading: select)
+                )
+            }
+            return page
+        }
+    }
+
+    /// The query of ``timeline(_:before:limit:)``; its plan is asserted by a test.
+    static let timelineQuery: StaticString = """
+        SELECT message_id, seq, sender, sent_at, server_at, body, version, kind, incoming, state,
+            edited_at, reply_to, client_id, attachments, extra, recall_version
+        FROM lk_message
+        WHERE conversation = ?1 AND (place, message_id) < (?2, ?3) AND state = 1
+        ORDER BY place DESC, message_id DESC LIMIT ?4
+        """
+
+    /// One message, whatever became of it; `nil` where no event has named it.
+    public func message(
+        _ id: MessageID,
+        in conversation: ConversationID
+    ) async throws -> StoredMessage? {
+        let ownID = rules.ownID
+        return try await session.database.readConnection { connection in
+            guard let row = try ConversationRow.find(conversation, in: connection) else {
+                return nil
+            }
+            let select = try connection.statement(
+                """
+                SELECT message_id, seq, sender, sent_at, server_at, body, version, kind, incoming,
+                    state, edited_at, reply_to, client_id, attachments, extra, recall_version
+                FROM lk_message WHERE conversation = ?1 AND message_id = ?2
+                """
+            )
+            try select.bind(1, row)
+            try select.bind(2, text: id.bytes)
+            guard try select.step() else { return nil }
+            defer { select.reset() }
+            return StoredMessage(conversation: conversation, ownID: ownID, reading: select)
+        }
+    }
+
+    /// The conversations by the time of their last message, newest first.
+    public func conversations(limit: Int? = nil) async throws -> [ConversationInfo] {
+        let ownID = rules.ownID
+        return try await session.database.readConnection { connection in
+            let select = try connection.statement(
+                """
+                SELECT m.message_id, m.seq, m.sender, m.sent_at, m.server_at, m.body, m.version,
+                    m.kind, m.incoming, m.state, m.edited_at, m.reply_to, m.client_id,
+                    m.attachments, m.extra, m.recall_version,
+                    c.conversation_id, c.read_seq, c.unread, c.unread_mentions
+                FROM lk_conversation c LEFT JOIN lk_message m ON m.id = c.last_message
+                ORDER BY c.last_at DESC, c.conversation_id LIMIT ?1
+                """
+            )
+            try select.bind(1, limit ?? -1)
+            var list: [ConversationInfo] = []
+            while try select.step() { list.append(ConversationInfo(ownID, reading: select)) }
+            return list
+        }
+    }
+
+    /// One conversation; `nil` where no event has named it.
+    public func conversation(_ id: ConversationID) async throws -> ConversationInfo? {
+        let ownID = rules.ownID
+        return try await session.database.readConnection { connection in
+            let select = try connection.statement(
+                """
+                SELECT m.message_id, m.seq, m.sender, m.sent_at, m.server_at, m.body, m.version,
+                    m.kind, m.incoming, m.state, m.edited_at, m.reply_to, m.client_id,
+                    m.attachments, m.extra, m.recall_version,
+                    c.conversation_id, c.read_seq, c.unread, c.unread_mentions
+                FROM lk_conversation c LEFT JOIN lk_message m ON m.id = c.last_message
+                WHERE c.conversation_id = ?1
+                """
+            )
+            try select.bind(1, text: id.bytes)
+            guard try select.step() else { return nil }
+            defer { select.reset() }
+            return ConversationInfo(ownID, reading: select)
+        }
+    }
+
+    /// Where the cursors of all streams stand. A stream without one needs a full sync (M-12).
+    ///
+    /// What is answered is durable: a server that is asked from a cursor may forget what lies before
+    /// it, so that a cursor which the power takes back would lose messages (5.2).
+    public func cursors() async throws -> [StreamID: Cursor] {
+        try await session.database.readConnection { connection in
+            let select = try connection.statement("SELECT stream, value FROM lk_cursor")
+            var cursors: [StreamID: Cursor] = [:]
+            while try select.step() {
+                cursors[StreamID(unchecked: select.bytes(0))] = Cursor(unchecked: select.bytes(1))
+            }
+            try connection.syncLog()
+            return cursors
+        }
+    }
+
+    /// The pages that wait for an earlier one, with what their streams expect.
+    public func waitingPages() async throws -> [PageGap] {
+        try await session.database.readConnection { connection in
+            let select = try connection.statement(
+                """
+                SELECT e.stream, c.value, e.after FROM lk_edge e
+                LEFT JOIN lk_cursor c ON c.stream = e.stream
+                WHERE e.passed IS NULL ORDER BY e.stream, e.id
+                """
+            )
+            var gaps: [PageGap] = []
+            while try select.step() {
+                gaps.append(
+                    PageGap(
+                        stream: StreamID(unchecked: select.bytes(0)),
+                        expected: select.optionalBytes(1).map(Cursor.init(unchecked:)),
+                        found: Cursor(unchecked: select.bytes(2))
+                    )
+                )
+            }
+            return gaps
+        }
+    }
+
+    /// What was put aside, oldest first, without its bytes.
+    public func quarantine() async throws -> [QuarantinedItem] {
+        try await session.database.readConnection { connection in
+            let select = try connection.statement(
+                """
+                SELECT id, reason, explanation, conversation_id, message_id, count, byte_count,
+                    digest, x'', first_at, last_at
+                FROM lk_quarantine ORDER BY id
+                """
+            )
+            var items: [QuarantinedItem] = []
+            while try select.step() { items.append(QuarantinedItem(reading: select)) }
+            return items
+        }
+    }
+
+    /// One thing that was put aside, with its bytes.
+    public func quarantined(_ number: Int64) async throws -> QuarantinedItem? {
+        try await session.database.readConnection { connection in
+            let select = try connection.statement(
+                """
+                SELECT id, reason, explanation, conversation_id, message_id, count, byte_count,
+                    digest, content, first_at, last_at
+                FROM lk_quarantine WHERE id = ?1
+                """
+            )
+            try select.bind(1, number)
+            guard try select.step() else { return nil }
+            defer { select.reset() }
+            return QuarantinedItem(reading: select)
+        }
+    }
+}
+
+extension ConversationInfo {
+    /// Reads a row whose columns are those of `MessageStore.conversations`.
+    fileprivate init(_ ownID: [UInt8]?, reading row: Statement) {
+        let id = ConversationID(unchecked: row.bytes(16))
+        self.init(
+            id: id,
+            last: row.isNull(0)
+                ? nil : StoredMessage(conversation: id, ownID: ownID, reading: row),
+            readSequence: row.optionalInt64(17),
+            unread: row.optionalInt64(18).map { Int($0) },
+            unreadMentions: row.optionalInt64(19).map { Int($0) }
+        )
+    }
+}
+
+extension QuarantinedItem {
+    init(reading row: Statement) {
+        self.init(
+            number: row.int64(0),
+            reason: row.string(1),
+            explanation: row.string(2),
+            conversation: row.optionalBytes(3).map(ConversationID.init(unchecked:)),
+            message: row.optionalBytes(4).map(MessageID.init(unchecked:)),
+            count: Int(row.int64(5)),
+            byteCount: Int(row.int64(6)),
+            digest: row.bytes(7),
+            content: row.bytes(8),
+            firstAt: Timestamp(stored: row.int64(9)),
+            lastAt: Timestamp(stored: row.int64(10))
+        )
+    }
+}
+
+/// Looks up a conversation's row.
+enum ConversationRow {
+    static func find(
+        _ conversation: ConversationID,
+        in connection: Connection
+    ) throws(SQLiteError) -> Int64? {
+        let select = try connection.statement(
+            "SELECT id FROM lk_conversation WHERE conversation_id = ?1"
+        )
+        try select.bind(1, text: conversation.bytes)
+        guard try select.step() else { return nil }
+        defer { select.reset() }
+        return select.int64(0)
+    }
+}

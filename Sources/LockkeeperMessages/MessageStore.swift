@@ -1,0 +1,253 @@
+public import Lockkeeper
+@_exported public import LockkeeperDomain
+import LockkeeperPlatform
+import LockkeeperSQLite
+import LockkeeperStorage
+
+/// The messages of one account: ingest, merge, cursors, timelines.
+///
+/// It is a view on a session and lives as long. Any number of processes may have one on the same
+/// account; what they store together does not depend on who stored it, or in which order (I-5).
+public final class MessageStore: Sendable {
+    /// The session that the store writes through.
+    public let session: Session
+
+    let rules: MergeRules
+    private let wallClock: any WallClockSource
+
+    /// Makes a store on a session.
+    ///
+    /// - Throws: ``LockkeeperError`` with the code `invalidInput` where the workspace was opened
+    ///   without ``Schema/messages``.
+    public init(_ session: Session) throws {
+        guard session.declares(.messages) else {
+            throw LockkeeperError(
+                .invalidInput,
+                subject: "account \(session.token.account)",
+                explanation: "the workspace was opened without the schema of messages",
+                answer: .fixProgram,
+                remedy: "Open it with Workspace.open(at:name:schemas: [.messages])."
+            )
+        }
+        self.session = session
+        wallClock = session.wallClock
+        rules = MergeRules(
+            contract: session.account.contract,
+            ownID: session.account.ownID,
+            limits: session.database.limits
+        )
+    }
+
+    /// What to do with a page that does not begin at its stream's cursor.
+    public enum GapPolicy: Sendable, Hashable {
+        /// Its events are stored, its cursor waits for the pages before it (M-12).
+        case wait
+        /// The page is refused whole, and the error says what was expected and found.
+        case refuse
+    }
+
+    /// Stores events, and moves a stream's cursor over the page that they make up.
+    ///
+    /// Many events are stored in several short transactions; the cursor moves with the last.
+    /// Where the gap policy is ``GapPolicy/refuse`` they are stored in one.
+    ///
+    /// - Parameters:
+    ///   - events: what to store, in any order.
+    ///   - page: the page that the events make up, if they make up one.
+    ///   - onGap: what to do when the page does not begin at the stream's cursor.
+    ///   - durability: what the receipt promises.
+    ///   - waitMax: how long each batch may stand in line.
+    /// - Returns: one receipt for all of them.
+    /// - Throws: ``LockkeeperError`` — `gap` under ``GapPolicy/refuse``, `contract` when the server's
+    ///   contract needs a stronger durability, and what ``AccountDatabase/write`` throws. Events of
+    ///   earlier transactions of this call may be stored then; storing them again does no harm.
+    @discardableResult
+    public func ingest(
+        _ events: [Event],
+        closing page: SyncPage? = nil,
+        onGap: GapPolicy = .wait,
+        durability: Durability = .durable,
+        waitMax: Duration? = nil
+    ) async throws -> Receipt {
+        try check(durability)
+        let chunks = onGap == .refuse ? [events[...]] : Self.chunks(of: events, rules.limits)
+        var receipt: Receipt?
+        for (index, chunk) in chunks.enumerated() {
+            let isLast = index == chunks.count - 1
+            let next = try await store(
+                Array(chunk),
+                closing: isLast ? page : nil,
+                onGap: onGap,
+                // The sync of the last transaction covers those before it.
+                durability: isLast ? durability : .committed,
+                waitMax: waitMax
+            )
+            receipt = receipt?.followed(by: next) ?? next
+        }
+        guard let receipt else { preconditionFailure("there is at least one chunk") }
+        return receipt
+    }
+
+    /// Merges events inside a transaction of the app's own, so that its rows and the messages commit
+    /// together or not at all.
+    ///
+    /// - Returns: what became of the events.
+    @discardableResult
+    public func apply(
+        _ events: [Event],
+        in transaction: borrowing Transaction
+    ) throws -> OutcomeCounts {
+        try merge(
+            events.map(IngestItem.event),
+            closing: nil,
+            onGap: .wait,
+            on: transaction.connection,
+            topics: &transaction.topics.topics
+        ).outcomes
+    }
+
+    /// Refuses a durability that the account's server makes unsafe.
+    func check(_ durability: Durability) throws {
+        let contract = session.account.contract
+        guard durability == .committed else { return }
+        let reason: String
+        if contract.retention == .drops {
+            reason = "the server drops its only copy once it is acknowledged"
+        } else if !contract.redelivers && !contract.resumesFromCursor {
+            reason = "the server neither sends again nor can be asked again"
+        } else {
+            return
+        }
+        throw LockkeeperError(
+            .contract,
+            subject: "account \(session.token.account)",
+            explanation: "\(reason), so that receipts must be durable",
+            answer: .fixProgram,
+            remedy: "Ask for durability 'durable'."
+        )
+    }
+
+    /// Merges items on a connection that is inside a transaction.
+    func merge(
+        _ items: [IngestItem],
+        closing page: SyncPage?,
+        onGap: GapPolicy,
+        on connection: Connection,
+        topics: inout TopicSet
+    ) throws -> BatchResult {
+        if let page, onGap == .refuse {
+            let edges = CursorEdges(
+                connection: connection,
+                edgeCountMax: rules.limits.edgeCountMax
+            )
+            guard try edges.accepts(page) else {
+                throw LockkeeperError.gap(
+                    PageGap(
+                        stream: page.stream,
+                        expected: try edges.cursor(of: page.stream.bytes)
+                            .map(Cursor.init(unchecked:)),
+                        found: page.after
+                    )
+                )
+            }
+        }
+        var merge = BatchMerge(
+            connection: connection,
+            rules: rules,
+            now: wallClock.milliseconds()
+        )
+        for item in items { try merge.apply(item) }
+        if let page { try merge.apply(.event(.page(page))) }
+        let result = try merge.finish()
+        for topic in result.topics { topics.insert(topic) }
+        return result
+    }
+
+    private func store(
+        _ events: [Event],
+        closing page: SyncPage?,
+        onGap: GapPolicy,
+        durability: Durability,
+        waitMax: Duration?
+    ) async throws -> Receipt {
+        let (result, commit) = try await session.database.submit(
+            durability: durability,
+            waitMax: waitMax
+        ) { [self] connection, topics in
+            try merge(
+                events.map(IngestItem.event),
+                closing: page,
+                onGap: onGap,
+                on: connection,
+                topics: &topics
+            )
+        }
+        return Receipt(result, commit)
+    }
+
+    /// Cuts events into batches by count and bytes. There is at least one, so that a page without
+    /// events moves its cursor too.
+    private static func chunks(of events: [Event], _ limits: Limits) -> [ArraySlice<Event>] {
+        var chunks: [ArraySlice<Event>] = []
+        var start = 0
+        var byteCount = 0
+        for (index, event) in events.enumerated() {
+            let size = event.approximateByteCount
+            let isFull =
+                index - start >= limits.batchEventCountMax
+                || byteCount + size > limits.batchByteCountMax
+            if isFull, index > start {
+                chunks.append(events[start..<index])
+                (start, byteCount) = (index, 0)
+            }
+            byteCount += size
+        }
+        chunks.append(events[start...])
+        return chunks
+    }
+}
+
+extension LockkeeperError {
+    static func gap(_ gap: PageGap) -> LockkeeperError {
+        func name(_ cursor: Cursor?) -> String { cursor.map { "'\($0)'" } ?? "no cursor" }
+        return LockkeeperError(
+            .gap,
+            subject: "stream \(gap.stream)",
+            explanation:
+                "expected a page after \(name(gap.expected)), found one after \(name(gap.found))",
+            answer: .askAgain,
+            remedy: "Ask the server again from \(name(gap.expected))."
+        )
+    }
+}
+
+extension Receipt {
+    init(_ result: BatchResult, _ commit: CommitReceipt) {
+        self.init(
+            account: commit.token.account,
+            generation: commit.token.generation,
+            commit: commit.commit,
+            outcomes: result.outcomes,
+            cursors: result.cursors,
+            gaps: result.gaps,
+            durability: commit.durability,
+            waits: [commit.waited]
+        )
+    }
+
+    /// This receipt and that of the next transaction as one.
+    func followed(by next: Receipt) -> Receipt {
+        var outcomes = outcomes
+        outcomes.add(next.outcomes)
+        return Receipt(
+            account: account,
+            generation: next.generation,
+            commit: next.commit ?? commit,
+            outcomes: outcomes,
+            cursors: cursors.merging(next.cursors) { $1 },
+            gaps: gaps + next.gaps,
+            durability: next.durability,
+            waits: waits + next.waits
+        )
+    }
+}

@@ -1,0 +1,13 @@
+public import Lockkeeper
+import LockkeeperStorage
+
+extension Schema {
+    /// The tables of messages. A workspace that holds messages opens with it.
+    public static let messages = Schema(
+        owner: "messages",
+        migrations: EmbeddedMigrations.all.map {
+            Migration(owner: "messages", name: $0.name, sql: $0.sql)
+        },
+        probes: MessageInspection.probes(for:)
+    )
+}

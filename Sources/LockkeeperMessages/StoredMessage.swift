@@ -1,0 +1,120 @@
+import LockkeeperDomain
+import LockkeeperSQLite
+
+/// A message as it stands in the store, defaults applied.
+public struct StoredMessage: Sendable, Hashable {
+    /// The conversation.
+    public let conversation: ConversationID
+    /// The message's id.
+    public let id: MessageID
+    /// Its place in the conversation; `nil` for a provisional one, which stands at the end.
+    public let sequence: Int64?
+    /// Who sent it; `nil` while only edits or a recall of it are known.
+    public let sender: PersonID?
+    /// When it says it was sent. Order does not depend on it.
+    public let sentAt: Timestamp?
+    /// When the server took it.
+    public let serverAt: Timestamp?
+    /// Its text; `nil` once it was recalled. Bytes that are not UTF-8 are shown as replacement
+    /// characters.
+    public let body: String?
+    /// The largest version that wrote something.
+    public let version: Int64
+    /// What it is: "text" unless its sender says otherwise.
+    public let kind: String
+    /// Whether somebody else sent it.
+    public let isIncoming: Bool
+    /// Whether it was recalled.
+    public let isRecalled: Bool
+    /// When it was last edited, where an edit says so.
+    public let editedAt: Timestamp?
+    /// The message that it answers.
+    public let replyTo: MessageID?
+    /// The id that the sending client gave it.
+    public let clientID: ClientID?
+    /// Its attachments as a JSON array.
+    public let attachments: String?
+    /// Fields that this program does not know, as a JSON object.
+    public let extra: String?
+
+    /// Where it stands, to page from.
+    public var place: MessagePlace { MessagePlace(sequence: sequence, id: id) }
+
+    /// Reads a row whose columns are those of `MessageStore.timelineQuery`.
+    init(conversation: ConversationID, ownID: [UInt8]?, reading row: Statement) {
+        self.conversation = conversation
+        id = MessageID(unchecked: row.bytes(0))
+        sequence = row.optionalInt64(1)
+        sender = row.optionalBytes(2).map(PersonID.init(unchecked:))
+        sentAt = row.optionalInt64(3).map(Timestamp.init(stored:))
+        serverAt = row.optionalInt64(4).map(Timestamp.init(stored:)) ?? sentAt
+        body = row.isNull(5) ? nil : row.string(5)
+        version = max(row.int64(6), row.int64(15))
+        kind = row.isNull(7) ? "text" : row.string(7)
+        if let incoming = row.optionalInt64(8) {
+            isIncoming = incoming != 0
+        } else {
+            isIncoming = ownID == nil || sender?.bytes != ownID
+        }
+        isRecalled = row.int64(9) == MessageRow.State.recalled.rawValue
+        editedAt = row.optionalInt64(10).map(Timestamp.init(stored:))
+        replyTo = row.optionalBytes(11).map(MessageID.init(unchecked:))
+        clientID = row.optionalBytes(12).map(ClientID.init(unchecked:))
+        attachments = row.isNull(13) ? nil : row.string(13)
+        extra = row.isNull(14) ? nil : row.string(14)
+    }
+}
+
+/// A place in a conversation's order: by `seq`, then by id; without a seq at the end (M-14).
+public struct MessagePlace: Sendable, Hashable {
+    /// The seq; `nil` at the end.
+    public let sequence: Int64?
+    /// The id that decides among equals; `nil` stands before all of them.
+    public let id: MessageID?
+
+    /// A place.
+    public init(sequence: Int64?, id: MessageID? = nil) {
+        self.sequence = sequence
+        self.id = id
+    }
+}
+
+/// A conversation as a list shows it.
+public struct ConversationInfo: Sendable, Hashable {
+    /// The conversation.
+    public let id: ConversationID
+    /// Its last message that was not deleted.
+    public let last: StoredMessage?
+    /// Up to where the account has read; `nil` while that is not known.
+    public let readSequence: Int64?
+    /// How many messages are unread; `nil` while the read position is not known (M-9).
+    public let unread: Int?
+    /// How many of them mention the account.
+    public let unreadMentions: Int?
+}
+
+/// Something that was put aside (M-3).
+public struct QuarantinedItem: Sendable, Hashable {
+    /// The item's number.
+    public let number: Int64
+    /// Why it was put aside, as a stable name.
+    public let reason: String
+    /// Why, as a sentence.
+    public let explanation: String
+    /// The conversation that it speaks of, where that is known.
+    public let conversation: ConversationID?
+    /// The message that it speaks of, where that is known.
+    public let message: MessageID?
+    /// How often it came.
+    public let count: Int
+    /// How many bytes it has; more than ``content`` where only the first were kept.
+    public let byteCount: Int
+    /// The SHA-256 of all bytes.
+    public let digest: [UInt8]
+    /// The bytes; empty in a list.
+    public let content: [UInt8]
+    /// When it came first.
+    public let firstAt: Timestamp
+    /// When it came last.
+    public let lastAt: Timestamp
+}
