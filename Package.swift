@@ -29,6 +29,7 @@ let package = Package(
     products: [
         .library(name: "Lockkeeper", targets: ["Lockkeeper"]),
         .library(name: "MessageStore", targets: ["LockkeeperMessages"]),
+        .library(name: "LockkeeperTesting", targets: ["LockkeeperTesting"]),
     ],
     targets: [
         // 0 ground
@@ -84,6 +85,12 @@ let package = Package(
             plugins: ["EmbedSQL"]
         ),
 
+        // 6 product
+        room(
+            "LockkeeperTesting",
+            ["LockkeeperDomain", "LockkeeperPlatform", "Lockkeeper", "LockkeeperMessages"]
+        ),
+
         // Build tool: `.sql` migrations become Swift source, so that no resource bundle, and with it
         // no Foundation, is needed below the products.
         .executableTarget(name: "embed-sql", path: "Plugins/embed-sql", swiftSettings: settings),
@@ -137,6 +144,21 @@ let package = Package(
             ]
         ),
         tests("LockkeeperIngestTests", ["LockkeeperDomain", "LockkeeperIngest"]),
+        tests(
+            "LockkeeperTests",
+            [
+                "LockkeeperDomain", "LockkeeperPlatform", "LockkeeperSQLite", "LockkeeperStorage",
+                "LockkeeperLocking", "LockkeeperNotifier", "LockkeeperIngest", "Lockkeeper",
+                "LockkeeperTesting",
+            ]
+        ),
+        tests(
+            "LockkeeperMessagesTests",
+            [
+                "LockkeeperDomain", "LockkeeperPlatform", "LockkeeperSQLite", "LockkeeperCrypto",
+                "LockkeeperStorage", "Lockkeeper", "LockkeeperMessages", "LockkeeperTesting",
+            ]
+        ),
         tests("HouseTests", []),
     ]
 )

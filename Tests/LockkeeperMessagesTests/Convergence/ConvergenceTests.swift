@@ -1,0 +1,199 @@
+import Lockkeeper
+import LockkeeperDomain
+import LockkeeperMessages
+import LockkeeperTesting
+import Testing
+
+/// I-5: the same set of events gives the same state in any order, any duplication, any split into
+/// batches, from any processes, pages out of order included. The state is what can be seen of it:
+/// the export with its cursors, byte for byte, and the counters and summaries of the list.
+@Suite("Convergence (I-5)")
+struct ConvergenceTests {
+    private static let seed = UInt64.random(in: 0 ... .max)
+
+    @Test("pools of up to five events lead to one state in every order there is")
+    func everyOrder() async throws {
+        print("convergence, every order: seed \(Self.seed)")
+        try await expectAgreement(
+            poolCount: 40,
+            eventCounts: 2...5,
+            exhaustiveCountMax: 5,
+            randomCount: 20,
+            SeededGenerator(seed: Self.seed)
+        )
+    }
+
+    @Test("larger pools lead to one state in random orders, repeated and split at random")
+    func randomOrders() async throws {
+        print("convergence, random orders: seed \(Self.seed)")
+        try await expectAgreement(
+            poolCount: 60,
+            eventCounts: 6...EventPool.eventCountMax,
+            exhaustiveCountMax: 0,
+            randomCount: 40,
+            SeededGenerator(seed: Self.seed &+ 1)
+        )
+    }
+
+    @Test("under a contract with ties two ids on one place converge as well")
+    func ties() async throws {
+        var generator = SeededGenerator(seed: Self.seed &+ 2)
+        try await withAccount(contract: ServerContract(order: .ties)) { account in
+            for _ in 0..<20 {
+                let events = EventPool.random(&generator, count: 5).events.map(\.onFirstPlace)
+                try await expectAgreement(
+                    about: EventPool(events: events),
+                    Rehearsal(store: account.messages),
+                    exhaustiveCountMax: 4,
+                    randomCount: 30,
+                    &generator
+                )
+            }
+        }
+    }
+
+    @Test(
+        "three processes that deliver the same events at the same time leave what one leaves alone"
+    )
+    func threeProcesses() async throws {
+        var generator = SeededGenerator(seed: Self.seed &+ 3)
+        print("convergence, three processes: seed \(Self.seed)")
+        try await withAccount { account in
+            let pools = (0..<30).map { number in
+                EventPool.random(&generator).events.map { $0.renamed(to: "\(number)") }
+            }
+            let events = Array(pools.joined())
+            let alone = try await account.another("alone")
+            try await alone.ingest(events, durability: .committed)
+            let deliveries = (0..<3).map { _ in Delivery(random: events, &generator) }
+            try await withThrowingTaskGroup(of: Void.self) { group in
+                for (number, delivery) in deliveries.enumerated() {
+                    let store = try await account.process("helper-\(number)")
+                    group.addTask {
+                        for batch in delivery.batches {
+                            try await store.ingest(batch, durability: .committed)
+                        }
+                    }
+                }
+                try await group.waitForAll()
+            }
+            let together = try await account.messages.exported(includingCursors: true)
+            #expect(
+                together == (try await alone.exported(includingCursors: true)),
+                "seed \(Self.seed)"
+            )
+            #expect(
+                try await account.messages.conversations() == (try await alone.conversations()),
+                "seed \(Self.seed)"
+            )
+        }
+    }
+
+    // The harness must fail when it should.
+    @Test(
+        "a planted defect is seen, and shrinks to two events of which neither fails alone",
+        arguments: PlantedDefect.allCases
+    )
+    func canary(defect: PlantedDefect) async throws {
+        var generator = SeededGenerator(seed: Self.seed &+ 4)
+        try await withAccount { account in
+            let rehearsal = Rehearsal(store: account.messages, defect: defect)
+            var found: Disagreement?
+            for _ in 0..<1000 where found == nil {
+                let pool = EventPool.random(&generator)
+                let deliveries = Delivery.all(
+                    of: pool,
+                    exhaustiveCountMax: 0,
+                    randomCount: 20,
+                    &generator
+                )
+                found = try await rehearsal.disagreement(about: pool, deliveries: deliveries)
+            }
+            let failing = try #require(found, "seed \(Self.seed): the defect was not seen")
+            let smallest = try await rehearsal.shrunk(failing, &generator)
+            #expect(smallest.pool.events.count == 2, "seed \(Self.seed): \(smallest)")
+            // The same pool without the defect is in order.
+            try await expectAgreement(
+                about: smallest.pool,
+                Rehearsal(store: account.messages),
+                exhaustiveCountMax: 2,
+                randomCount: 5,
+                &generator
+            )
+        }
+    }
+
+    // MARK: - The property
+
+    private func expectAgreement(
+        poolCount: Int,
+        eventCounts: ClosedRange<Int>,
+        exhaustiveCountMax: Int,
+        randomCount: Int,
+        _ generator: consuming SeededGenerator
+    ) async throws {
+        var generator = generator
+        try await withAccount { account in
+            for _ in 0..<poolCount {
+                let count = Int.random(in: eventCounts, using: &generator)
+                try await expectAgreement(
+                    about: EventPool.random(&generator, count: count),
+                    Rehearsal(store: account.messages),
+                    exhaustiveCountMax: exhaustiveCountMax,
+                    randomCount: randomCount,
+                    &generator
+                )
+            }
+        }
+    }
+
+    private func expectAgreement(
+        about pool: EventPool,
+        _ rehearsal: Rehearsal,
+        exhaustiveCountMax: Int,
+        randomCount: Int,
+        _ generator: inout SeededGenerator
+    ) async throws {
+        let deliveries = Delivery.all(
+            of: pool,
+            exhaustiveCountMax: exhaustiveCountMax,
+            randomCount: randomCount,
+            &generator
+        )
+        guard let found = try await rehearsal.disagreement(about: pool, deliveries: deliveries)
+        else { return }
+        let smallest = try await rehearsal.shrunk(found, &generator)
+        Issue.record("seed \(Self.seed): \(smallest)")
+    }
+}
+
+extension Event {
+    /// The same event in a conversation and a stream of their own.
+    fileprivate func renamed(to suffix: String) -> Event {
+        switch self {
+        case .message(var event):
+            event.conversation = ConversationID(unchecked: Array("c\(suffix)".utf8))
+            return .message(event)
+        case .edit(var event):
+            event.conversation = ConversationID(unchecked: Array("c\(suffix)".utf8))
+            return .edit(event)
+        case .recall(var event):
+            event.conversation = ConversationID(unchecked: Array("c\(suffix)".utf8))
+            return .recall(event)
+        case .read(var event):
+            event.conversation = ConversationID(unchecked: Array("c\(suffix)".utf8))
+            return .read(event)
+        case .page(var page):
+            page.stream = StreamID(unchecked: Array("s\(suffix)".utf8))
+            return .page(page)
+        case .later: return self
+        }
+    }
+
+    /// A message at the first place of all; other events as they are.
+    fileprivate var onFirstPlace: Event {
+        guard case .message(var message) = self, message.sequence != nil else { return self }
+        message.sequence = 1
+        return .message(message)
+    }
+}

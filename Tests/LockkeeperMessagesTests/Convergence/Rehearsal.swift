@@ -1,0 +1,115 @@
+import Lockkeeper
+import LockkeeperDomain
+import LockkeeperSQLite
+
+@testable import LockkeeperMessages
+
+/// Tries deliveries on a fresh store, each of them on the same one: every delivery happens inside
+/// a savepoint of one transaction, and is rolled back.
+struct Rehearsal {
+    let store: MessageStore
+    /// A defect to plant; none by default.
+    var defect: PlantedDefect?
+
+    private struct RolledBack: Error {}
+
+    /// What each delivery leads to.
+    func observations(of deliveries: [Delivery]) async throws -> [Observation] {
+        let collector = Collector<Observation>()
+        do {
+            _ = try await store.session.database.submit(durability: .committed, waitMax: nil) {
+                connection,
+                _ in
+                for delivery in deliveries {
+                    collector.append(try observe(delivery, connection))
+                }
+                throw RolledBack()
+            }
+        } catch is RolledBack {}
+        return collector.values
+    }
+
+    private func observe(_ delivery: Delivery, _ connection: Connection) throws -> Observation {
+        try connection.withPolicy(.open) { try $0.execute("SAVEPOINT delivery") }
+        var earlier: [Event] = []
+        for batch in delivery.batches {
+            var merge = BatchMerge(connection: connection, rules: store.rules, now: 0)
+            for event in batch {
+                let merged = defect.map { $0.distort(event, after: earlier) } ?? event
+                if let merged { try merge.apply(.event(merged)) }
+                earlier.append(event)
+            }
+            _ = try merge.finish()
+        }
+        let observation = try Observation(connection)
+        try connection.withPolicy(.open) {
+            try $0.execute("ROLLBACK TO delivery")
+            try $0.execute("RELEASE delivery")
+        }
+        return observation
+    }
+
+    /// Two deliveries of a pool that lead to different stores; `nil` where all agree.
+    func disagreement(
+        about pool: EventPool,
+        deliveries: [Delivery]
+    ) async throws -> Disagreement? {
+        let seen = try await observations(of: deliveries)
+        guard let first = seen.first, let other = seen.firstIndex(where: { $0 != first }) else {
+            return nil
+        }
+        return Disagreement(
+            pool: pool,
+            deliveries: (deliveries[0], deliveries[other]),
+            observations: (first, seen[other])
+        )
+    }
+}
+
+extension Rehearsal {
+    /// The smallest part of a pool that still fails: events are taken out one after the other as
+    /// long as the rest disagrees. Greedy, which is enough for pools of a few events.
+    func shrunk(
+        _ disagreement: Disagreement,
+        _ generator: inout SeededGenerator
+    ) async throws -> Disagreement {
+        var smallest = disagreement
+        var index = 0
+        while index < smallest.pool.events.count {
+            var pool = smallest.pool
+            pool.events.remove(at: index)
+            let deliveries = Delivery.all(
+                of: pool,
+                exhaustiveCountMax: 4,
+                randomCount: 20,
+                &generator
+            )
+            if let smaller = try await self.disagreement(about: pool, deliveries: deliveries) {
+                smallest = smaller
+            } else {
+                index += 1
+            }
+        }
+        return smallest
+    }
+}
+
+/// Proof that the order of arrival can be seen.
+struct Disagreement: CustomStringConvertible {
+    let pool: EventPool
+    let deliveries: (Delivery, Delivery)
+    let observations: (Observation, Observation)
+
+    var description: String {
+        """
+        The deliveries
+        \(deliveries.0)
+        and
+        \(deliveries.1)
+        lead to
+        \(observations.0)
+        and
+        \(observations.1)
+        """
+    }
+}
