@@ -30,6 +30,7 @@ let package = Package(
         .library(name: "Lockkeeper", targets: ["Lockkeeper"]),
         .library(name: "MessageStore", targets: ["LockkeeperMessages"]),
         .library(name: "LockkeeperTesting", targets: ["LockkeeperTesting"]),
+        .executable(name: "lockkeeper", targets: ["LockkeeperCommand"]),
     ],
     targets: [
         // 0 ground
@@ -89,6 +90,25 @@ let package = Package(
         room(
             "LockkeeperTesting",
             ["LockkeeperDomain", "LockkeeperPlatform", "Lockkeeper", "LockkeeperMessages"]
+        ),
+
+        // 7 proof
+        room(
+            "LockkeeperSimulation",
+            [
+                "LockkeeperDomain", "LockkeeperPlatform", "LockkeeperCrypto", "Lockkeeper",
+                "LockkeeperMessages",
+            ]
+        ),
+
+        // 8 door
+        .executableTarget(
+            name: "LockkeeperCommand",
+            dependencies: [
+                "LockkeeperDomain", "LockkeeperPlatform", "LockkeeperSystemd", "Lockkeeper",
+                "LockkeeperMessages", "LockkeeperSimulation",
+            ],
+            swiftSettings: settings
         ),
 
         // Build tool: `.sql` migrations become Swift source, so that no resource bundle, and with it
@@ -157,6 +177,14 @@ let package = Package(
             [
                 "LockkeeperDomain", "LockkeeperPlatform", "LockkeeperSQLite", "LockkeeperCrypto",
                 "LockkeeperStorage", "Lockkeeper", "LockkeeperMessages", "LockkeeperTesting",
+            ]
+        ),
+        tests(
+            "LockkeeperProcessTests",
+            [
+                "LockkeeperDomain", "LockkeeperPlatform", "LockkeeperCrypto", "Lockkeeper",
+                "LockkeeperMessages", "LockkeeperTesting", "LockkeeperSimulation",
+                "LockkeeperCommand",
             ]
         ),
         tests("HouseTests", []),

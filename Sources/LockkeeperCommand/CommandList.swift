@@ -1,0 +1,48 @@
+/// Every command of the program, in the order of the help.
+enum CommandList {
+    static let all: [any Command.Type] = [
+        HostCommand.self,
+        AccountAddCommand.self,
+        AccountListCommand.self,
+        AccountActivateCommand.self,
+        AccountSignOutCommand.self,
+        SwitchCommand.self,
+        IngestCommand.self,
+        TailCommand.self,
+        ConversationsCommand.self,
+        TimelineCommand.self,
+        UnreadCommand.self,
+        CursorsCommand.self,
+        ReadCommand.self,
+        ExportCommand.self,
+        QuarantineListCommand.self,
+        QuarantineShowCommand.self,
+        StatusCommand.self,
+        CheckCommand.self,
+        DemoCommand.self,
+    ]
+
+    /// Finds the command that some words begin with, and how many of them name it.
+    ///
+    /// - Throws: ``UsageError`` that suggests what may have been meant.
+    static func find(
+        _ words: ArraySlice<String>
+    ) throws(UsageError) -> (command: any Command.Type, wordCount: Int) {
+        for command in all {
+            let name = command.name.split(separator: " ").map(String.init)
+            if words.prefix(name.count).elementsEqual(name) { return (command, name.count) }
+        }
+        guard let first = words.first else {
+            throw UsageError("A command is missing. 'lockkeeper --help' lists them.")
+        }
+        let group = all.map { $0.name }.filter { $0.hasPrefix(first + " ") }
+        if !group.isEmpty {
+            throw UsageError("'\(first)' needs one more word: \(group.joined(separator: ", ")).")
+        }
+        let nearest = all.min { editDistance($0.name, first) < editDistance($1.name, first) }
+        if let nearest, editDistance(nearest.name, first) <= 2 {
+            throw UsageError("There is no command '\(first)'. Did you mean '\(nearest.name)'?")
+        }
+        throw UsageError("There is no command '\(first)'. 'lockkeeper --help' lists them.")
+    }
+}

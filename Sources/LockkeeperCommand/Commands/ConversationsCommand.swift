@@ -1,0 +1,56 @@
+import LockkeeperDomain
+import LockkeeperMessages
+
+/// `conversations`: the conversations of an account.
+struct ConversationsCommand: Command {
+    static let name = "conversations"
+    static let usage = "[--limit N]"
+    static let summary = "list the conversations, the newest first"
+    static let details = """
+        Lists the conversations by the time of their last message: unread count ("?" while no read
+        position is known), name, last message. It reads a retired account too.
+
+          lockkeeper conversations --account alice --limit 20
+        """
+    static let options: [OptionSpecification] = [.value("limit", "N", "at most so many")]
+
+    private let limit: Int?
+
+    init(_ arguments: inout Arguments) throws(UsageError) {
+        limit = try arguments.integer("limit", in: 1...Int.max)
+    }
+
+    func run(in context: CommandContext) async throws -> ExitCode {
+        try await context.reading { messages in
+            for conversation in try await messages.conversations(limit: limit) {
+                try print(conversation, context)
+            }
+        }
+        return .success
+    }
+
+    private func print(_ conversation: ConversationInfo, _ context: CommandContext) throws {
+        guard context.options.isJSON else {
+            let unread = conversation.unread.map(String.init) ?? "?"
+            let last = conversation.last.map(MessageOutput.line) ?? ""
+            let name = terminalText(conversation.id.description)
+            return try context.console.print("\(unread)\t\(name)\t\(last)")
+        }
+        try context.console.print { writer in
+            writer.beginVersionedObject()
+            writer.member("conversation", conversation.id)
+            writer.member("unread", conversation.unread)
+            writer.member("unread_mentions", conversation.unreadMentions)
+            writer.member("read_seq", conversation.readSequence)
+            writer.key("last")
+            if let last = conversation.last {
+                writer.beginObject()
+                MessageOutput.write(last, into: &writer)
+                writer.endObject()
+            } else {
+                writer.null()
+            }
+            writer.endObject()
+        }
+    }
+}

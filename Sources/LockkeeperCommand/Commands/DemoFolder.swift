@@ -1,0 +1,53 @@
+import LockkeeperDomain
+import LockkeeperPlatform
+
+/// The folder of a demo's workspace: one that was named and stays, or one of its own that goes.
+struct DemoFolder {
+    /// The folder's path.
+    let path: String
+    private let isKept: Bool
+
+    /// Takes the folder that was named, which must be missing or empty, so that nobody's accounts
+    /// become part of a demo; else makes one for temporary files.
+    ///
+    /// - Throws: ``CommandError`` when it has something in it, `SystemCallError` when it cannot be
+    ///   made.
+    init(kept path: String?) throws {
+        if let path {
+            if try FileSystem.status(path)?.kind == .directory, try !FileSystem.list(path).isEmpty {
+                throw CommandError(
+                    "not-empty",
+                    .cannotCreate,
+                    "\(path) is not empty. Give the demo a folder of its own with --root, or none."
+                )
+            }
+            self.path = path
+            isKept = true
+            return
+        }
+        let parent = Environment.variable("TMPDIR") ?? "/tmp"
+        let number = String(UInt64.random(in: 0...UInt64.max), radix: 36)
+        self.path = "\(parent)/lockkeeper-demo-\(number)"
+        isKept = false
+        try FileSystem.makeDirectory(self.path)
+    }
+
+    /// Removes the folder, unless it was named. What cannot be removed stays, among other temporary
+    /// files.
+    func remove() {
+        guard !isKept else { return }
+        _ = try? Self.removeTree(path)
+    }
+
+    private static func removeTree(_ path: String) throws(SystemCallError) {
+        for name in try FileSystem.list(path) {
+            let entry = "\(path)/\(name)"
+            if try FileSystem.status(entry, followingLinks: false)?.kind == .directory {
+                try removeTree(entry)
+            } else {
+                try FileSystem.remove(entry)
+            }
+        }
+        try FileSystem.removeDirectory(path)
+    }
+}

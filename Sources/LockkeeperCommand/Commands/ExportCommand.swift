@@ -1,0 +1,32 @@
+import LockkeeperMessages
+
+/// `export`: writes the account as event lines.
+struct ExportCommand: Command {
+    static let name = "export"
+    static let usage = "[--cursors]"
+    static let summary = "write the account as event lines, as ingest reads them"
+    static let details = """
+        Writes everything that a fresh store needs to behave the same, as event lines in one order
+        and form: exporting the import gives the same bytes. It is one consistent snapshot, taken
+        while others may write. It reads a retired account too.
+
+          lockkeeper export --account alice --cursors > alice.ndjson
+        """
+    static let options: [OptionSpecification] = [
+        .flag("cursors", "write the streams' cursors and waiting pages too")
+    ]
+
+    private let includesCursors: Bool
+
+    init(_ arguments: inout Arguments) throws(UsageError) {
+        includesCursors = arguments.flag("cursors")
+    }
+
+    func run(in context: CommandContext) async throws -> ExitCode {
+        let console = context.console
+        try await context.reading { messages in
+            try await messages.export(includingCursors: includesCursors) { try console.write($0) }
+        }
+        return .success
+    }
+}

@@ -1,0 +1,93 @@
+import Lockkeeper
+import LockkeeperDomain
+import LockkeeperPlatform
+import LockkeeperSystemd
+
+/// `host`: serves the workspace until it is asked to end.
+struct HostCommand: Command {
+    static let name = "host"
+    static let usage = "[--account ID] [--create]"
+    static let summary = "serve the workspace: notifier and log maintenance"
+    static let details = """
+        Serves the workspace until SIGTERM or SIGINT. Once it serves it prints one line:
+
+          {"ready":{"root":"/home/me/chat","pid":4711,"account":"alice"}}
+
+        and tells the service manager, where one has started it. With --account the account is
+        activated first, unless it is active. A second host of the same workspace is refused with
+        the first one's pid. Helpers need no host: they write, read and switch without one.
+
+          lockkeeper host --root ~/chat --account alice --create
+        """
+    static let options: [OptionSpecification] = [
+        .flag("create", "make the workspace and the account where they are missing")
+    ]
+    static let endsBySignal = true
+
+    private let creates: Bool
+
+    init(_ arguments: inout Arguments) throws(UsageError) { creates = arguments.flag("create") }
+
+    func run(in context: CommandContext) async throws -> ExitCode {
+        let workspace = try await context.openWorkspace(as: "host", role: .host, creating: creates)
+        do {
+            let host = try await workspace.serve()
+            let account = try await activeAccount(in: workspace, context)
+            try context.console.print { writer in
+                writer.beginObject()
+                writer.key("ready")
+                writer.beginObject()
+                writer.member("root", workspace.root)
+                writer.member("pid", CurrentProcess.pid)
+                writer.member("account", account)
+                writer.endObject()
+                writer.endObject()
+            }
+            try ServiceManager.notify(.ready)
+            let signal = try await Self.endingSignal()
+            context.console.note("lockkeeper: ending on \(signal)")
+            try ServiceManager.notify(.stopping)
+            await host.close()
+        } catch {
+            await workspace.close()
+            throw error
+        }
+        await workspace.close()
+        return .success
+    }
+
+    /// The account that is served: the named one, activated where it is not active; else the only
+    /// active one, if there is one.
+    private func activeAccount(
+        in workspace: Workspace,
+        _ context: CommandContext
+    ) async throws -> AccountID? {
+        let accounts = try await workspace.accounts()
+        guard let id = context.options.account else {
+            let active = accounts.filter { $0.state == .active }
+            return active.count == 1 ? active[0].id : nil
+        }
+        if !accounts.contains(where: { $0.id == id }), creates {
+            try await workspace.addAccount(id)
+        }
+        if try await workspace.account(id).state != .active {
+            try await workspace.activate(id)
+        }
+        return id
+    }
+
+    /// Waits for the signal on a thread of its own, because the wait blocks.
+    private static func endingSignal() async throws -> Signal {
+        try await withCheckedThrowingContinuation { continuation in
+            do {
+                _ = try WorkerThread.start(name: "lk-signals") {
+                    continuation.resume(
+                        returning: CurrentProcess.wait(for: [.terminate, .interrupt])
+                    )
+                }
+            } catch {
+                continuation.resume(throwing: error)
+            }
+        }
+    }
+}

@@ -1,0 +1,129 @@
+import Lockkeeper
+import LockkeeperDomain
+import LockkeeperMessages
+import LockkeeperPlatform
+
+/// `ingest`: acts as a helper.
+struct IngestCommand: Command {
+    static let name = "ingest"
+    static let usage = "[FILE|-] [options]"
+    static let summary = "store event lines, print a receipt per batch, then a summary"
+    static let details = """
+        Reads events as JSON lines and stores them in batches, in turn with every other process.
+        Prints one receipt per batch: what may be acknowledged to the server is what a receipt
+        states, nothing else. Whoever feeds it through a pipe reads the receipts meanwhile: while
+        they are not read, no more is stored.
+
+        A line that cannot be read is named with its number and reason, kept in quarantine, and
+        passed over; the run then ends with code 65. A page that comes before its predecessor waits;
+        where one still waits at the end the code is 75. When the account is switched away from,
+        the run ends at once with code 76 and says how many events were not stored.
+
+          lockkeeper ingest feed.ndjson --account alice --name push-helper
+        """
+    static let options: [OptionSpecification] = [
+        .value("name", "N", "this helper's name among the origins of changes [ingest]"),
+        .value("durability", "durable|committed", "what receipts promise [durable]"),
+        .flag("refuse-gaps", "refuse a page whole that does not begin at its stream's cursor"),
+    ]
+
+    private let path: String?
+    private let processName: String
+    private let durability: Durability
+    private let refusesGaps: Bool
+
+    init(_ arguments: inout Arguments) throws(UsageError) {
+        let path = arguments.optionalPositional()
+        self.path = path == "-" ? nil : path
+        processName = arguments.value("name") ?? "ingest"
+        if processName.isEmpty { throw UsageError("--name must not be empty.") }
+        durability = try arguments.choice("durability", of: Durability.self) ?? .durable
+        refusesGaps = arguments.flag("refuse-gaps")
+    }
+
+    func run(in context: CommandContext) async throws -> ExitCode {
+        let interruption = try WakeEvent()
+        let input = try openInput(interruption)
+        let workspace = try await context.openWorkspace(as: processName, role: .helper)
+        let exitCode: ExitCode
+        do {
+            let account = try await context.account(in: workspace)
+            if context.options.account == nil {
+                context.console.note("lockkeeper: into \(account), the only active account")
+            }
+            let session = try await workspace.session(account)
+            let report = IngestReport(
+                console: context.console,
+                isJSON: context.options.isJSON,
+                interruption: interruption
+            )
+            let run = IngestRun(
+                messages: try MessageStore(session),
+                durability: durability,
+                report: report,
+                interruption: interruption
+            )
+            let failure =
+                refusesGaps
+                ? try await run.pageByPage(input) : try await run.pipelined(input)
+            exitCode = try await conclude(run, failure, context)
+        } catch {
+            await workspace.close()
+            throw error
+        }
+        await workspace.close()
+        return exitCode
+    }
+
+    private func openInput(_ interruption: WakeEvent) throws -> IngestInput {
+        do {
+            return try IngestInput(path: path, interruption: interruption)
+        } catch {
+            throw CommandError(
+                "unreadable-input",
+                error.errno == .permissionDenied ? .permission : .inputOutput,
+                "The events cannot be read: \(error). Name a file that this user may read, or '-'"
+                    + " for standard input."
+            )
+        }
+    }
+
+    /// Prints the summary and chooses the exit code: what ended the run first, then what still
+    /// waits, because trying again helps there, then what could not be read.
+    private func conclude(
+        _ run: IngestRun,
+        _ failure: (any Error)?,
+        _ context: CommandContext
+    ) async throws -> ExitCode {
+        let waiting = failure == nil ? try await waitingPages(run) : []
+        if let error = context.console.outputFailure {
+            context.console.note("lockkeeper: receipts cannot be printed any more: \(error)")
+            return .inputOutput
+        }
+        try run.report.printSummary(
+            run.messages.session.token,
+            waiting: waiting,
+            durability: durability
+        )
+        let sums = run.report.sums
+        if sums.refusedCount > 0 {
+            context.console.note("lockkeeper: \(sums.refusedCount) events were read and not stored")
+        }
+        if let failure { throw failure }
+        for gap in waiting {
+            func name(_ cursor: Cursor?) -> String { cursor.map { "'\($0)'" } ?? "no cursor" }
+            context.console.note(
+                "lockkeeper: stream \(gap.stream): expected a page after \(name(gap.expected)),"
+                    + " found one after \(name(gap.found)). Ask the server again from"
+                    + " \(name(gap.expected))."
+            )
+        }
+        if !waiting.isEmpty { return .tryAgain }
+        return sums.unreadableCount > 0 ? .unreadableLines : .success
+    }
+
+    private func waitingPages(_ run: IngestRun) async throws -> [PageGap] {
+        let streams = run.report.sums.cursors
+        return try await run.messages.waitingPages().filter { streams.keys.contains($0.stream) }
+    }
+}

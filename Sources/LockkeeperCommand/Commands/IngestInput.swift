@@ -1,0 +1,54 @@
+import LockkeeperDomain
+import LockkeeperPlatform
+
+/// Where `ingest` reads its lines from: a file, a pipe, a terminal.
+///
+/// A helper waits for its server for hours. What ends the run meanwhile, a switch of accounts for
+/// example, must end that wait too: the descriptor is polled together with a wake event.
+struct IngestInput: ~Copyable {
+    private let descriptor: FileDescriptor
+    private let interruption: WakeEvent
+    private let buffer: UnsafeMutableRawBufferPointer
+    private var poll = Poll()
+
+    /// What came.
+    enum Chunk {
+        /// The next bytes, valid until the next chunk is asked for.
+        case bytes(UnsafeRawBufferPointer)
+        /// There are no more.
+        case end
+        /// Somebody signalled the wake event.
+        case interrupted
+    }
+
+    /// As much as a pipe holds: a larger read would find no more.
+    private static let chunkByteCount = 64 * 1024
+
+    /// Opens an input; `nil` is standard input.
+    ///
+    /// - Parameter interruption: ends a wait once it was signalled.
+    /// - Throws: ``SystemCallError`` when the file cannot be opened.
+    init(path: String?, interruption: WakeEvent) throws(SystemCallError) {
+        if let path {
+            descriptor = try FileDescriptor(opening: path)
+        } else {
+            descriptor = FileDescriptor(owning: 0)
+        }
+        self.interruption = interruption
+        buffer = .allocate(byteCount: Self.chunkByteCount, alignment: 16)
+        poll.add(descriptor.raw, .readable)
+        poll.add(interruption.raw, .readable)
+    }
+
+    deinit { buffer.deallocate() }
+
+    /// Waits for the next bytes. Blocks the thread.
+    ///
+    /// - Throws: ``SystemCallError`` when they cannot be read.
+    mutating func next() throws(SystemCallError) -> Chunk {
+        _ = try poll.wait(until: .never)
+        if !poll.ready(at: 1).isEmpty { return .interrupted }
+        let count = try descriptor.read(into: buffer)
+        return count == 0 ? .end : .bytes(UnsafeRawBufferPointer(rebasing: buffer[..<count]))
+    }
+}

@@ -1,0 +1,44 @@
+import LockkeeperDomain
+import LockkeeperMessages
+
+/// How a message is printed.
+enum MessageOutput {
+    /// A message as one line for people.
+    static func line(_ message: StoredMessage) -> String {
+        let seq = message.sequence.map(String.init) ?? "-"
+        let time = message.sentAt?.description ?? "-"
+        let sender = message.sender.map { terminalText($0.description) } ?? "?"
+        var text =
+            message.isRecalled ? "(recalled)" : terminalText(message.body ?? "")
+        if message.editedAt != nil || message.version > 1, !message.isRecalled {
+            text += " (edited)"
+        }
+        return "\(seq)\t\(time)\t\(sender): \(text)"
+    }
+
+    /// Writes a message's members.
+    static func write(_ message: StoredMessage, into writer: inout JSONWriter) {
+        writer.member("conversation", message.conversation)
+        writer.member("id", message.id)
+        writer.member("seq", message.sequence)
+        writer.member("sender", message.sender)
+        writer.member("sent_at", message.sentAt)
+        writer.member("server_at", message.serverAt)
+        writer.member("body", message.body)
+        writer.member("version", message.version)
+        writer.member("kind", message.kind)
+        writer.member("incoming", message.isIncoming)
+        writer.member("recalled", message.isRecalled)
+        if let editedAt = message.editedAt { writer.member("edited_at", editedAt) }
+        if let replyTo = message.replyTo { writer.member("reply_to", replyTo) }
+        if let clientID = message.clientID { writer.member("client_id", clientID) }
+        if let attachments = message.attachments {
+            writer.key("attachments")
+            writer.raw(attachments.utf8)
+        }
+        if let extra = message.extra {
+            writer.key("extra")
+            writer.raw(extra.utf8)
+        }
+    }
+}

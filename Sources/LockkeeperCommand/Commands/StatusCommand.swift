@@ -1,0 +1,30 @@
+import Lockkeeper
+import LockkeeperDomain
+
+/// `status`: what the workspace is doing.
+struct StatusCommand: Command {
+    static let name = "status"
+    static let usage = "[options]"
+    static let summary = "say which accounts, processes and locks there are"
+    static let details = """
+        Shows the host, each account with its state, generation and log size, and each process that
+        has it open: what it is doing, for how long, which locks it holds, and whether it is
+        stopped. Changes nothing and waits for nobody.
+
+          lockkeeper status --json
+        """
+
+    init(_ arguments: inout Arguments) throws(UsageError) {}
+
+    func run(in context: CommandContext) async throws -> ExitCode {
+        try await context.changing { workspace in
+            let status = try await workspace.status()
+            if context.options.isJSON {
+                try context.console.print { StatusOutput.write(status, into: &$0) }
+            } else {
+                for line in StatusOutput.lines(status) { try context.console.print(line) }
+            }
+        }
+        return .success
+    }
+}

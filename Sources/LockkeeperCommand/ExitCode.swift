@@ -1,0 +1,45 @@
+import Lockkeeper
+
+/// How the program ends, for scripts. The numbers are those of `sysexits.h` where it has one.
+enum ExitCode: Int32, Sendable, CaseIterable {
+    /// Done.
+    case success = 0
+    /// The check found something, or the demo lost something.
+    case found = 1
+    /// The command line cannot be understood, or names what cannot be.
+    case usage = 64
+    /// Some lines of the input could not be read; all others were stored.
+    case unreadableLines = 65
+    /// There is no such account.
+    case unknownAccount = 67
+    /// It cannot be done as things stand: maintenance, an inactive account, a newer schema.
+    case unavailable = 69
+    /// The program is wrong.
+    case internalFault = 70
+    /// What should be made cannot be.
+    case cannotCreate = 73
+    /// Reading or writing failed, or the disk is full.
+    case inputOutput = 74
+    /// Busy, or a cursor still waits for an earlier page: try again.
+    case tryAgain = 75
+    /// The session's generation is no longer the account's.
+    case superseded = 76
+    /// The operating system refuses access.
+    case permission = 77
+
+    /// The exit code of an error: the one place where codes become numbers.
+    init(_ code: LockkeeperError.Code) {
+        self =
+            switch code {
+            case .invalidInput, .contract: .usage
+            case .unknownAccount: .unknownAccount
+            case .accountInactive, .hostRunning, .newerSchema: .unavailable
+            case .accountExists, .unsupportedFileSystem: .cannotCreate
+            case .diskFull, .ioFailed, .damaged: .inputOutput
+            case .busy, .tooManyProcesses, .gap, .resync, .fileReplaced: .tryAgain
+            case .superseded: .superseded
+            case .permissionDenied: .permission
+            case .statement, .closed: .internalFault
+            }
+    }
+}

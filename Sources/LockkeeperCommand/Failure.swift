@@ -1,0 +1,62 @@
+import Lockkeeper
+import LockkeeperDomain
+import LockkeeperPlatform
+import LockkeeperSimulation
+import LockkeeperSystemd
+
+/// What the program says of an error, and how it ends: one voice for every room's errors.
+struct Failure: Sendable {
+    /// A stable name.
+    let code: String
+    /// How the program ends.
+    let exitCode: ExitCode
+    /// What happened, to what, and what to do.
+    let sentence: String
+    /// The coordinator's error, which has more to say to programs.
+    private let detail: LockkeeperError?
+
+    /// Judges an error.
+    init(_ error: any Error) {
+        detail = error as? LockkeeperError
+        sentence = String(describing: error)
+        (code, exitCode) =
+            switch error {
+            case let error as LockkeeperError: (error.code.rawValue, ExitCode(error.code))
+            case let error as CommandError: (error.code, error.exitCode)
+            case is UsageError, is IdentifierError: ("usage", .usage)
+            case let error as SystemCallError: ("system", Self.exitCode(of: error.errno))
+            case is SimulationError: ("simulation", .found)
+            case is ServiceManagerError: ("service-manager", .unavailable)
+            default: ("internal", .internalFault)
+            }
+    }
+
+    /// Says it on the error stream.
+    func report(on console: Console, asJSON isJSON: Bool) {
+        guard isJSON else { return console.note("lockkeeper: \(sentence)") }
+        console.note(json: { writer in
+            writer.beginObject()
+            writer.key("error")
+            writer.beginObject()
+            writer.member("code", code)
+            writer.member("exit", exitCode.rawValue)
+            writer.member("message", sentence)
+            if let detail {
+                writer.member("subject", detail.subject)
+                writer.member("explanation", detail.explanation)
+                if !detail.holders.isEmpty { writer.member("holders", detail.holders) }
+                writer.member("answer", detail.answer.rawValue)
+                writer.member("remedy", detail.remedy)
+            }
+            writer.endObject()
+            writer.endObject()
+        })
+    }
+
+    private static func exitCode(of errno: Errno) -> ExitCode {
+        switch errno {
+        case .permissionDenied, .notPermitted: .permission
+        default: .inputOutput
+        }
+    }
+}

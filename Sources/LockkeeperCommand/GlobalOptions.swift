@@ -1,0 +1,70 @@
+import LockkeeperDomain
+
+/// The options that every command has.
+struct GlobalOptions: Sendable, Hashable {
+    /// The workspace's folder; `nil` where nothing names one.
+    let root: String?
+    /// The folder where the command line names it, for what must not happen to a workspace that the
+    /// environment names.
+    let namedRoot: String?
+    /// The account that was named; `nil` for the only active one.
+    let account: AccountID?
+    /// Whether results and errors are printed for programs.
+    let isJSON: Bool
+
+    static let specifications: [OptionSpecification] = [
+        .value(
+            "root",
+            "DIR",
+            "the workspace (LOCKKEEPER_ROOT, else $XDG_STATE_HOME/lockkeeper)"
+        ),
+        .value("account", "ID", "the account (LOCKKEEPER_ACCOUNT, else the only active one)"),
+        .flag("json", "print for programs: one JSON object per line"),
+        .flag("help", "say what the command does"),
+    ]
+
+    /// Nothing was given.
+    init() {
+        root = nil
+        namedRoot = nil
+        account = nil
+        isJSON = false
+    }
+
+    /// Takes the options from a command line, else from the environment. A variable that is empty
+    /// counts as not set.
+    ///
+    /// - Throws: ``UsageError`` when an account id cannot be one.
+    init(
+        _ arguments: Arguments,
+        environment: (String) -> String?
+    ) throws(UsageError) {
+        func variable(_ name: String) -> String? {
+            environment(name).flatMap { $0.isEmpty ? nil : $0 }
+        }
+        let home = variable("HOME").map { "\($0)/.local/state" }
+        namedRoot = arguments.value("root")
+        root =
+            namedRoot ?? variable("LOCKKEEPER_ROOT")
+            ?? (variable("XDG_STATE_HOME") ?? home).map { "\($0)/lockkeeper" }
+        let name = arguments.value("account") ?? variable("LOCKKEEPER_ACCOUNT")
+        account = try name.map { text throws(UsageError) in try AccountID(argument: text) }
+        isJSON = arguments.flag("json")
+    }
+}
+
+extension AccountID {
+    /// The id that a command line names.
+    ///
+    /// - Throws: ``UsageError`` when it is empty or too long.
+    init(argument text: String) throws(UsageError) {
+        do throws(IdentifierError) {
+            try self.init(text)
+        } catch {
+            throw UsageError(
+                "An account id has 1 to \(IdentifierError.byteCountMax) bytes, this one has"
+                    + " \(text.utf8.count)."
+            )
+        }
+    }
+}

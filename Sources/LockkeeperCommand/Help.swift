@@ -1,0 +1,49 @@
+/// What `--help` says.
+enum Help {
+    /// The list of commands.
+    static var overview: String {
+        let width = (CommandList.all.map { $0.name.count }.max() ?? 0) + 2
+        let commands = CommandList.all.map {
+            "  \(padded($0.name, to: width))\($0.summary)"
+        }
+        return """
+            usage: lockkeeper COMMAND [options]
+
+            An app and its helper processes share one database per account. This program is host,
+            helper and tool.
+
+            \(commands.joined(separator: "\n"))
+
+            Options of every command:
+            \(list(GlobalOptions.specifications))
+
+            'lockkeeper COMMAND --help' says more. 'lockkeeper --version' names the versions.
+            Exit codes: 0 done, 1 the check found something, 64 usage, 65 lines that cannot be read,
+            67 unknown account, 69 unavailable, 70 a fault of the program, 73 cannot create,
+            74 input or output, 75 try again, 76 superseded, 77 permission.
+            """
+    }
+
+    /// What one command does.
+    static func text(of command: any Command.Type) -> String {
+        var text = """
+            usage: lockkeeper \(command.name) \(command.usage)
+
+            \(command.details)
+
+            """
+        if !command.options.isEmpty { text += "\nOptions:\n\(list(command.options))\n" }
+        text += "\nOptions of every command:\n\(list(GlobalOptions.specifications))"
+        return text
+    }
+
+    private static func list(_ options: [OptionSpecification]) -> String {
+        let width = (options.map(\.usage.count).max() ?? 0) + 2
+        return options.map { "  \(padded($0.usage, to: width))\($0.summary)" }
+            .joined(separator: "\n")
+    }
+
+    private static func padded(_ text: String, to width: Int) -> String {
+        text + String(repeating: " ", count: max(0, width - text.count))
+    }
+}

@@ -1,0 +1,95 @@
+import LockkeeperDomain
+package import LockkeeperMessages
+import LockkeeperPlatform
+
+/// What a demo run does, decided before it begins.
+package struct DemoPlan: Sendable {
+    /// The events for the first account, redeliveries among them, in the server's order.
+    package let events: [Event]
+    /// The events for the second account.
+    package let otherEvents: [Event]
+    /// The events that a helper gets once its account was switched away from.
+    package let lateEvents: [Event]
+    /// The seed that repeats it.
+    package let seed: UInt64
+
+    /// A quarter of a minute of a busy server's day; enough that three helpers meet at the door.
+    private static let messageCount = 20_000
+    private static let otherMessageCount = 200
+    private static let lateMessageCount = 50
+    private static let redeliveriesPerThousand = 30
+
+    /// Generated traffic.
+    package init(seed: UInt64) {
+        var shape = Traffic.Shape()
+        shape.messageCount = Self.messageCount
+        self.init(events: Traffic(seed: seed, shape: shape).events, seed: seed)
+    }
+
+    /// The events of a file of event lines, in its order.
+    ///
+    /// - Parameter skip: told of each line that is no event, and left out.
+    /// - Throws: `SystemCallError` when it cannot be read, ``SimulationError`` when it has no event.
+    package init(
+        file path: String,
+        seed: UInt64,
+        skip: (Int, EventError) -> Void
+    ) throws {
+        var events: [Event] = []
+        var decoder = LineDecoder()
+        func take(_ number: Int, _ line: DecodedLine, _ error: EventError?) {
+            if let event = line.event { events.append(event) }
+            if let error { skip(number, error) }
+        }
+        let file = try FileDescriptor(opening: path)
+        let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 1 << 16, alignment: 16)
+        defer { buffer.deallocate() }
+        while case let count = try file.read(into: buffer), count > 0 {
+            decoder.feed(UnsafeRawBufferPointer(rebasing: buffer[..<count]), take: take)
+        }
+        decoder.finish(take: take)
+        guard !events.isEmpty else {
+            throw SimulationError.unusableInput(path: path, reason: "it has no event")
+        }
+        self.init(events: events, seed: seed)
+    }
+
+    private init(events: [Event], seed: UInt64) {
+        self.seed = seed
+        self.events = Traffic.withRedeliveries(
+            events,
+            perThousand: Self.redeliveriesPerThousand,
+            seed: seed &+ 1
+        )
+        var shape = Traffic.Shape()
+        shape.messageCount = Self.otherMessageCount
+        shape.conversationCount = 3
+        otherEvents = Traffic(seed: seed &+ 2, shape: shape).events
+        lateEvents = (1...Self.lateMessageCount).map { number in
+            .message(
+                MessageEvent(
+                    conversation: "after the switch",
+                    id: MessageID(unchecked: Array("late-\(number)".utf8)),
+                    sequence: Int64(number),
+                    sender: "person-1",
+                    sentAt: .earliest,
+                    body: "this must not be stored"
+                )
+            )
+        }
+    }
+
+    /// The events dealt out to helpers, a page's worth at a time, so that pages arrive at the store
+    /// in an order that nobody chose.
+    package func shares(of count: Int) -> [[Event]] {
+        // A short file is dealt out in smaller parts, so that everybody gets one.
+        let dealCount = max(1, min(Self.dealCountMax, events.count / count))
+        var shares = Array(repeating: [Event](), count: count)
+        for (index, start) in stride(from: 0, to: events.count, by: dealCount).enumerated() {
+            shares[index % count] += events[start..<min(start + dealCount, events.count)]
+        }
+        return shares
+    }
+
+    private static let dealCountMax = 50
+}

@@ -1,0 +1,29 @@
+/// Thrown when a run of several processes cannot go on as planned.
+package enum SimulationError: Error, Sendable, CustomStringConvertible {
+    /// Thrown when a process did not do in time what was waited for.
+    case tookTooLong(process: String, awaited: String, lastErrors: [String])
+    /// Thrown when a process ended that should have gone on, or ended otherwise than expected.
+    case endedUnexpectedly(process: String, ending: String, lastErrors: [String])
+    /// Thrown when a process printed a line that is none of its output format.
+    case unreadableOutput(process: String, line: String)
+    /// Thrown when an input file cannot be used.
+    case unusableInput(path: String, reason: String)
+
+    /// The problem as sentences, with the last that the process said.
+    package var description: String {
+        switch self {
+        case .tookTooLong(let process, let awaited, let errors):
+            "\(process) did not come to this in time: \(awaited).\(Self.said(errors))"
+        case .endedUnexpectedly(let process, let ending, let errors):
+            "\(process) ended unexpectedly: \(ending).\(Self.said(errors))"
+        case .unreadableOutput(let process, let line):
+            "\(process) printed a line that is no output of its command: \(line)"
+        case .unusableInput(let path, let reason):
+            "\(path) cannot be used: \(reason)"
+        }
+    }
+
+    private static func said(_ errors: [String]) -> String {
+        errors.isEmpty ? "" : " It said: " + errors.joined(separator: " / ")
+    }
+}

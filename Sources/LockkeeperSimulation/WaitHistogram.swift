@@ -1,0 +1,64 @@
+import LockkeeperDomain
+
+/// Durations, counted in buckets: quantiles of any number of waits in a few hundred bytes.
+///
+/// A bucket is an eighth of a power of two of nanoseconds, so that a quantile is at most an eighth
+/// too large; the largest duration is kept exactly.
+package struct WaitHistogram: Sendable, Hashable {
+    /// How many durations were added.
+    package private(set) var count = 0
+    /// The largest of them.
+    package private(set) var largest: Duration = .zero
+
+    private var buckets: [Int] = []
+
+    /// No durations.
+    package init() {}
+
+    /// Adds a duration; a negative one counts as none.
+    package mutating func add(_ duration: Duration) {
+        let index = Self.bucket(of: max(0, duration.wholeNanoseconds))
+        if index >= buckets.count {
+            buckets.append(contentsOf: repeatElement(0, count: index + 1 - buckets.count))
+        }
+        buckets[index] += 1
+        count += 1
+        largest = max(largest, duration)
+    }
+
+    /// Adds the durations of another histogram.
+    package mutating func add(_ other: WaitHistogram) {
+        if other.buckets.count > buckets.count {
+            buckets.append(contentsOf: repeatElement(0, count: other.buckets.count - buckets.count))
+        }
+        for (index, number) in other.buckets.enumerated() { buckets[index] += number }
+        count += other.count
+        largest = max(largest, other.largest)
+    }
+
+    /// A duration that this share of all does not exceed; zero where there are none.
+    package func quantile(_ share: Double) -> Duration {
+        precondition((0...1).contains(share), "a share lies between 0 and 1")
+        let rank = max(1, Int((Double(count) * share).rounded(.up)))
+        var seen = 0
+        for (index, number) in buckets.enumerated() {
+            seen += number
+            if seen >= rank { return min(largest, .nanoseconds(Self.upperBound(of: index))) }
+        }
+        return largest
+    }
+
+    // The first eight buckets hold one number each; after them, eight to each power of two.
+
+    private static func bucket(of nanoseconds: Int64) -> Int {
+        guard nanoseconds >= 8 else { return Int(nanoseconds) }
+        let exponent = 63 - nanoseconds.leadingZeroBitCount
+        return (exponent - 2) * 8 + Int((nanoseconds >> (exponent - 3)) & 7)
+    }
+
+    private static func upperBound(of bucket: Int) -> Int64 {
+        guard bucket >= 8 else { return Int64(bucket) }
+        let exponent = bucket / 8 + 2
+        return Int64(clamping: UInt64(bucket % 8 + 9) << UInt64(exponent - 3) - 1)
+    }
+}
