@@ -145,8 +145,18 @@ let package = Package(
             "LockkeeperLockingTests",
             [
                 "LockkeeperTestSupport", "LockkeeperDomain", "LockkeeperPlatform",
-                "LockkeeperLocking",
+                "LockkeeperLocking", "lockkeeper-lock-tool",
             ]
+        ),
+        // Test tool: a process that the tests of the locks stop, kill and let fork.
+        .executableTarget(
+            name: "lockkeeper-lock-tool",
+            dependencies: [
+                "LockkeeperDomain", "CLockkeeperPlatform", "LockkeeperPlatform",
+                "LockkeeperLocking",
+            ],
+            path: "Tests/lockkeeper-lock-tool",
+            swiftSettings: settings
         ),
         tests(
             "LockkeeperStorageTests",

@@ -87,3 +87,9 @@ pid_t lk_fork_sleeping_child(void) {
     if (child != 0) return child;
     for (;;) pause();
 }
+
+pid_t lk_fork_calling(int (*body)(void *), void *context) {
+    pid_t child = fork();
+    if (child != 0) return child;
+    _exit(body(context));
+}

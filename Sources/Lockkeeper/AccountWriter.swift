@@ -48,9 +48,13 @@ final class AccountWriter: @unchecked Sendable {
         self.clock = clock
     }
 
-    /// Puts a job into the line.
-    func submit(_ job: WriteJob<some Sendable>, deadline: Deadline) -> AdmissionTicket {
-        line.submit(job, deadline: deadline)
+    /// Puts a job into the line, behind those of its class.
+    func submit(
+        _ job: WriteJob<some Sendable>,
+        class admissionClass: AdmissionClass = .live,
+        deadline: Deadline
+    ) -> AdmissionTicket {
+        line.submit(job, class: admissionClass, deadline: deadline)
     }
 
     /// Takes a job out of the line again. Returns whether it was still waiting: then nothing of it
@@ -84,7 +88,8 @@ final class AccountWriter: @unchecked Sendable {
         )
     }
 
-    /// Completes a write whose transaction has ended: at once, or after a sync that begins now (5.2).
+    /// Completes a write whose transaction has ended: at once, or after a sync that begins now
+    /// (5.2).
     ///
     /// The calling thread syncs by itself when nobody stands behind it and no earlier write waits
     /// for its sync, so that writes complete in the order of their commits. Otherwise the syncer's

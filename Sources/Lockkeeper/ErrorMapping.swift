@@ -13,8 +13,8 @@ enum ErrorMapping {
         do { return try body() } catch { throw map(error, subject: subject) }
     }
 
-    /// Runs a statement of the app's. What SQLite refuses is the app's error; a busy or broken store
-    /// is not.
+    /// Runs a statement of the app's. What SQLite refuses is the app's error; a busy or broken
+    /// store is not.
     static func statement<Value>(_ body: () throws -> Value) throws -> Value {
         do {
             return try body()
@@ -57,6 +57,24 @@ enum ErrorMapping {
             )
         case .cancelled: CancellationError()
         case .closed: LockkeeperError.closed(subject)
+        case .suspended:
+            LockkeeperError(
+                .suspended,
+                subject: subject,
+                explanation: error.description,
+                answer: .retry,
+                remedy: "Resume, then try again.",
+                cause: error
+            )
+        case .forkedChild, .descriptorsOpen:
+            LockkeeperError(
+                .closed,
+                subject: subject,
+                explanation: error.description,
+                answer: .fixProgram,
+                remedy: "Open the workspace where it is used, and release it before it is left.",
+                cause: error
+            )
         case .lineFull:
             LockkeeperError(
                 .busy,

@@ -45,6 +45,8 @@ public struct LockkeeperError: Error, Sendable, CustomStringConvertible {
         case statement
         /// The session, feed or workspace was closed.
         case closed
+        /// The process has suspended its use of the account and not resumed it (B10).
+        case suspended
     }
 
     /// What to do about it, for programs.

@@ -104,7 +104,7 @@ struct SessionBuilder {
             token: token,
             storeWriter: storeWriter,
             reopen: open,
-            line: try WriterThread.start(attachment.membership),
+            line: try WriterThread.start(attachment.membership, limits: workspace.limits),
             syncer: syncer,
             announcements: workspace.announcements,
             checkpointer: checkpointer,

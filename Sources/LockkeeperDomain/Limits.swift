@@ -25,6 +25,10 @@ public struct Limits: Sendable, Hashable {
     /// How long a write waits for admission, foreign writers included. Longer than any healthy
     /// queue, shorter than a person's patience.
     public var admissionWaitMax: Duration = .seconds(5)
+    /// How long WRITER must be free while QUEUE is held, with no admission in between, before QUEUE
+    /// is passed by because its holder is stopped. A running holder takes a free WRITER within
+    /// microseconds; a hundred times a scheduler's delay, and not felt by a person.
+    public var queuePassedByAfter: Duration = .milliseconds(20)
     /// How long opening waits for another process's migration or exclusive work.
     public var openWaitMax: Duration = .seconds(30)
 

@@ -1,40 +1,65 @@
 import LockkeeperDomain
 
-/// The first-in-first-out line of one process's callers before the turnstile, as a pure state
-/// machine: it knows no thread, lock or clock.
+/// The line of one process's callers before the turnstile, as a pure state machine: it knows no
+/// thread, lock or clock.
 ///
 ///                      stand                     admit: the first in line
 ///       ┌────▶ idle ──────────────▶ standing ───────────────────────────────▶ admitted
-///       │        ▲                    │                                          │
-///       │        └── admit: nobody ◀──┤                                          │
-///       │        └── refuse ◀─────────┘                                          │
+///       │      │ ▲                    │                                          │
+///       │      │ └── admit: nobody ◀──┤                                          │
+///       │      │ └── refuse, retreat ◀┘                                          │
+///       │      │                                                                 │
+///       │      └── stand, once suspended ──▶ parking ── parked ──▶ parked        │
+///       ├────────────────────────── resume ◀─────────────────────────┘           │
 ///       └─────────────────────────── release ◀───────────────────────────────────┘
 ///
-///       idle ──▶ ended               stand, once the line is closed
+///       idle, parked ──▶ ended       stand, once the line is closed
 ///
 /// - `idle`: the thread sleeps or runs its way back to sleep. It holds nothing.
 /// - `standing`: the thread waits in the kernel for QUEUE or WRITER, or has just been granted them.
 ///   It stands there for whoever is first when it is granted: a caller that leaves gives its place
-///   to the next one, and no caller's place is lost.
+///   to the next one, and no caller's place is lost. Once the line is suspended or closed it is
+///   granted for nobody.
 /// - `admitted`: WRITER is held for one piece of work. No other leaves the line meanwhile except by
 ///   deadline or withdrawal.
+/// - `parking`: the thread closes its descriptor. `parked`: it has none, and sleeps.
 /// - `ended`: the thread has gone or is going. Nothing is in line and nothing comes in.
 ///
-/// `submit`, `withdraw`, `expire` and `close` are possible in every state.
+/// `submit`, `withdraw`, `expire`, `suspend`, `resume` and `close` are possible in every state.
+///
+/// Order: first in, first out within a class; live before backfill, but after seven live ones in a
+/// row one backfill goes, if one waits. So an eighth of the admissions keeps a backfill moving
+/// under any load, and live work waits for at most one that it would not have waited for.
 ///
 /// One timer serves all deadlines. It is set when there is none or a nearer deadline comes, and is
 /// not taken back when work is admitted, because most work is admitted long before its deadline:
-/// so the hot path touches no timer, and the timer that fires in vain is set anew.
+/// so the hot path touches no timer, and the timer that fires in vain is set anew. The looks at a
+/// turnstile in which the thread waits for QUEUE are timed in the same way.
 struct AdmissionLine<Work: Sendable>: Sendable {
-    private var waiters: [Waiter] = []
+    private var live: [Waiter] = []
+    private var backfill: [Waiter] = []
+    private var liveRunLength = 0
     private var phase = Phase.idle
-    private var isClosed = false
+    private(set) var isClosed = false
+    private(set) var isSuspended = false
     private var ticketCount: UInt64 = 0
     private var timer: Deadline?
+    private var watch: Watch?
+    private var isLookScheduled = false
+    private let passesQueueByAfter: Duration
     private let waiterCountMax: Int
 
+    /// How many live ones are admitted in a row while a backfill waits.
+    static var liveRunLengthMax: Int { 7 }
+
     private enum Phase: Sendable {
-        case idle, standing, admitted, ended
+        case idle, standing, admitted, parking, parked, ended
+    }
+
+    /// The thread waits for QUEUE.
+    private struct Watch: Sendable {
+        let since: MonotonicInstant
+        var machine: QueueWatch
     }
 
     /// Somebody in line.
@@ -47,8 +72,9 @@ struct AdmissionLine<Work: Sendable>: Sendable {
 
     /// What follows from a submission.
     enum Submission: Sendable {
-        /// The work is in line. The thread is to be woken, and the timer to be set, where said.
-        case waits(AdmissionTicket, wakesThread: Bool, setTimer: Deadline?)
+        /// The work is in line. The thread is to be woken, the timer to be set, and the turnstile
+        /// to be looked at, where said.
+        case waits(AdmissionTicket, wakesThread: Bool, setTimer: Deadline?, look: Deadline?)
         /// The work cannot be taken.
         case refused(AdmissionTicket, LockingError)
     }
@@ -57,37 +83,69 @@ struct AdmissionLine<Work: Sendable>: Sendable {
     enum Step: Sendable, Equatable {
         case sleep
         case enterTurnstile
+        /// Close the turnstile and say ``AdmissionLine/parked()``.
+        case park
         case end
     }
 
-    /// An empty line. The default bound is that of the ingest queue: work is at least one event.
-    init(waiterCountMax: Int = Limits().queueEventCountMax) {
+    /// What whoever was to look at the turnstile is to do.
+    enum LookStep: Sendable, Equatable {
+        /// Nothing: the thread does not wait for QUEUE, or waits for nobody.
+        case none
+        /// Nothing yet: the thread waits for QUEUE since a short while.
+        case later(Deadline)
+        /// Look, and say what was seen.
+        case look
+    }
+
+    /// An empty line. The default bound is that of the ingest queue, for each class: work is at
+    /// least one event, and a backfill that fills its line keeps no live work out.
+    init(
+        waiterCountMax: Int = Limits().queueEventCountMax,
+        passesQueueByAfter: Duration = Limits().queuePassedByAfter
+    ) {
         self.waiterCountMax = waiterCountMax
+        self.passesQueueByAfter = passesQueueByAfter
     }
 
     /// How many wait.
-    var count: Int { waiters.count }
+    var count: Int { live.count + backfill.count }
 
     /// Whether the thread has gone.
     var hasEnded: Bool { phase == .ended }
 
-    /// Puts work at the end of the line.
+    /// Whether the thread has no descriptor.
+    var isParked: Bool { phase == .parked }
+
+    /// Whether the thread may be waiting in the kernel.
+    var isStanding: Bool { phase == .standing }
+
+    /// Whether the thread is to let go of what it is granted.
+    private var isLeaving: Bool { isClosed || isSuspended }
+
+    // MARK: - Callers
+
+    /// Puts work at the end of its class.
     mutating func submit(
         _ work: Work,
+        class admissionClass: AdmissionClass = .live,
         deadline: Deadline,
         now: MonotonicInstant
     ) -> Submission {
         ticketCount += 1
         let ticket = AdmissionTicket(number: ticketCount)
         if isClosed { return .refused(ticket, .closed) }
-        if waiters.count >= waiterCountMax {
+        if isSuspended { return .refused(ticket, .suspended) }
+        let waiter = Waiter(ticket: ticket, work: work, deadline: deadline, since: now)
+        guard append(waiter, to: admissionClass) else {
             return .refused(ticket, .lineFull(waiterCountMax: waiterCountMax))
         }
-        waiters.append(Waiter(ticket: ticket, work: work, deadline: deadline, since: now))
         return .waits(
             ticket,
             wakesThread: phase == .idle,
-            setTimer: setTimer(for: deadline)
+            setTimer: setTimer(for: deadline),
+            // The looks ended if the thread was left standing for nobody.
+            look: watch.flatMap { lookNotBefore($0.since) }
         )
     }
 
@@ -100,66 +158,203 @@ struct AdmissionLine<Work: Sendable>: Sendable {
 
     /// Takes work out of the line; `nil` where it was admitted, failed or withdrawn before.
     mutating func withdraw(_ ticket: AdmissionTicket) -> Work? {
-        guard let index = waiters.firstIndex(where: { $0.ticket == ticket }) else { return nil }
-        return waiters.remove(at: index).work
+        if let index = live.firstIndex(where: { $0.ticket == ticket }) {
+            return live.remove(at: index).work
+        }
+        if let index = backfill.firstIndex(where: { $0.ticket == ticket }) {
+            return backfill.remove(at: index).work
+        }
+        return nil
     }
 
-    /// The thread asks what to do; idle → standing or ended.
+    /// The timer fired: those whose deadline has passed leave the line, in the order in which they
+    /// came. Also says to what the timer is to be set next.
+    mutating func expire(now: MonotonicInstant) -> (expired: [Waiter], setTimer: Deadline?) {
+        // A timer that a nearer one has replaced says nothing.
+        guard let timer, timer.hasPassed(at: now) else { return ([], nil) }
+        self.timer = nil
+        let expired = waitersInOrder.filter { $0.deadline.hasPassed(at: now) }
+        if !expired.isEmpty {
+            live.removeAll { $0.deadline.hasPassed(at: now) }
+            backfill.removeAll { $0.deadline.hasPassed(at: now) }
+        }
+        let next = min(
+            live.lazy.map(\.deadline).min() ?? .never,
+            backfill.lazy.map(\.deadline).min() ?? .never
+        )
+        return (expired, setTimer(for: next))
+    }
+
+    /// Asks the thread to hold nothing, not even a descriptor. Who waits goes on waiting.
+    mutating func suspend() { isSuspended = true }
+
+    /// Goes on with a thread that is parked; parked → idle at once, so that one that has not
+    /// noticed yet does not pass for parked when the line is suspended again.
+    mutating func resume() {
+        precondition(phase == .parked, "a thread that closes its descriptor is waited for")
+        isSuspended = false
+        phase = .idle
+    }
+
+    /// Goes on where the thread has not come to closing its descriptor. Returns whether that is so.
+    mutating func resumeBeforeParking() -> Bool {
+        if phase == .parking || phase == .parked { return false }
+        isSuspended = false
+        return true
+    }
+
+    /// Lets nobody in any more, and everybody out who waits, in the order in which they came.
+    mutating func close() -> [Waiter] {
+        isClosed = true
+        defer { (live, backfill) = ([], []) }
+        return waitersInOrder
+    }
+
+    // MARK: - The thread
+
+    /// The thread asks what to do; idle or parked → standing, parking or ended.
     mutating func stand() -> Step {
-        precondition(phase == .idle, "the thread asks only between two pieces of work")
+        precondition(
+            phase == .idle || phase == .parked,
+            "the thread asks only between two pieces of work"
+        )
         if isClosed {
             phase = .ended
             return .end
         }
-        if waiters.isEmpty { return .sleep }
+        if phase == .parked { return .sleep }
+        if isSuspended {
+            phase = .parking
+            return .park
+        }
+        if count == 0 { return .sleep }
         phase = .standing
         return .enterTurnstile
     }
 
+    /// The thread has closed its descriptor; parking → parked.
+    mutating func parked() {
+        precondition(phase == .parking, "only who was asked to parks")
+        phase = .parked
+    }
+
+    /// The thread has to wait for QUEUE. Returns when to look at the turnstile, where nobody is
+    /// about to.
+    mutating func waitForQueue(now: MonotonicInstant) -> Deadline? {
+        precondition(phase == .standing, "only who stands in the turnstile waits for QUEUE")
+        watch = Watch(since: now, machine: QueueWatch(after: passesQueueByAfter))
+        return lookNotBefore(now)
+    }
+
+    /// The thread waits for QUEUE no longer.
+    mutating func waitForWriter() { watch = nil }
+
     /// The thread was granted WRITER; standing → admitted with the first in line, or → idle where
-    /// everybody has left: WRITER is then released at once.
+    /// everybody has left, or the thread is to: WRITER is then released at once.
     mutating func admit() -> Waiter? {
         precondition(phase == .standing, "only who stands in the turnstile is admitted")
-        if waiters.isEmpty {
+        watch = nil
+        guard !isLeaving, let first = takeFirst() else {
             phase = .idle
             return nil
         }
         phase = .admitted
-        return waiters.removeFirst()
+        return first
     }
 
     /// The turnstile failed; standing → idle. The first in line fails with it, the others try for
     /// themselves.
     mutating func refuse() -> Work? {
-        precondition(phase == .standing, "only who stands in the turnstile is refused")
+        retreat()
+        return takeFirst()?.work
+    }
+
+    /// The thread was called out of the turnstile; standing → idle. Nobody loses a place in line.
+    mutating func retreat() {
+        precondition(phase == .standing, "only who stands in the turnstile leaves it")
+        watch = nil
         phase = .idle
-        return waiters.isEmpty ? nil : waiters.removeFirst().work
     }
 
     /// The thread has let WRITER go; admitted → idle. Returns whether others wait.
     mutating func release() -> Bool {
         precondition(phase == .admitted, "only who was admitted releases")
         phase = .idle
-        return !waiters.isEmpty
+        return count > 0
     }
 
-    /// The timer fired: those whose deadline has passed leave the line, in their order. Also says
-    /// to what the timer is to be set next.
-    mutating func expire(now: MonotonicInstant) -> (expired: [Waiter], setTimer: Deadline?) {
-        // A timer that a nearer one has replaced says nothing.
-        guard let timer, timer.hasPassed(at: now) else { return ([], nil) }
-        self.timer = nil
-        let expired = waiters.filter { $0.deadline.hasPassed(at: now) }
-        if !expired.isEmpty { waiters.removeAll { $0.deadline.hasPassed(at: now) } }
-        let next = waiters.lazy.map(\.deadline).min()
-        return (expired, next.flatMap { setTimer(for: $0) })
+    // MARK: - Looks
+
+    /// The time to look at the turnstile has come.
+    mutating func lookIsDue(now: MonotonicInstant) -> LookStep {
+        guard let watch, count > 0, !isLeaving else {
+            isLookScheduled = false
+            return .none
+        }
+        let deadline = Deadline(after: passesQueueByAfter, from: watch.since)
+        return deadline.hasPassed(at: now) ? .look : .later(deadline)
     }
 
-    /// Lets nobody in any more, and everybody out who waits.
-    mutating func close() -> [Waiter] {
-        isClosed = true
-        defer { waiters = [] }
-        return waiters
+    /// The turnstile was looked at; `nil` where the thread waits for QUEUE no longer.
+    mutating func looked(
+        _ sight: QueueWatch.Sight,
+        now: MonotonicInstant
+    ) -> QueueWatch.Conclusion? {
+        isLookScheduled = watch != nil
+        return watch?.machine.look(sight, now: now)
+    }
+
+    /// QUEUE's holder was looked for; `nil` where the thread waits for QUEUE no longer.
+    mutating func judged(
+        holderIsRunning: Bool?,
+        now: MonotonicInstant
+    ) -> QueueWatch.Conclusion? {
+        isLookScheduled = watch != nil
+        return watch?.machine.judge(holderIsRunning: holderIsRunning, now: now)
+    }
+
+    /// The turnstile could not be looked at, or no timer be had for it: the next wait, or the next
+    /// caller, asks again.
+    mutating func lookFailed() { isLookScheduled = false }
+
+    // MARK: - Private
+
+    /// When to look at a turnstile in which the thread waits since an instant; `nil` where a look
+    /// is scheduled or under way already.
+    private mutating func lookNotBefore(_ since: MonotonicInstant) -> Deadline? {
+        if isLookScheduled { return nil }
+        isLookScheduled = true
+        return Deadline(after: passesQueueByAfter, from: since)
+    }
+
+    private mutating func append(_ waiter: Waiter, to admissionClass: AdmissionClass) -> Bool {
+        switch admissionClass {
+        case .live:
+            if live.count >= waiterCountMax { return false }
+            live.append(waiter)
+        case .backfill:
+            if backfill.count >= waiterCountMax { return false }
+            backfill.append(waiter)
+        }
+        return true
+    }
+
+    private mutating func takeFirst() -> Waiter? {
+        if backfill.isEmpty {
+            liveRunLength = 0
+            return live.isEmpty ? nil : live.removeFirst()
+        }
+        if live.isEmpty || liveRunLength >= Self.liveRunLengthMax {
+            liveRunLength = 0
+            return backfill.removeFirst()
+        }
+        liveRunLength += 1
+        return live.removeFirst()
+    }
+
+    private var waitersInOrder: [Waiter] {
+        backfill.isEmpty
+            ? live : (live + backfill).sorted { $0.ticket.number < $1.ticket.number }
     }
 
     private mutating func setTimer(for deadline: Deadline) -> Deadline? {

@@ -1,12 +1,29 @@
 import LockkeeperPlatform
+import Synchronization
 
 /// A lock file that was opened and a record slot of it that was taken: what a
-/// ``LockFileMembership`` is made of.
-struct ClaimedSlot: ~Copyable {
+/// ``LockFileMembership`` has while it is attached. The slot's byte is held for as long as this
+/// lives.
+final class ClaimedSlot: Sendable {
     /// Holds the slot's byte.
     let descriptor: LockDescriptor
     /// The slot's number.
     let slot: Int
+    /// What was last written into the record; read and changed under the membership's lock.
+    let lastActivity = Atomic<UInt8>(ProcessActivity.opening.rawValue)
+
+    private init(descriptor: consuming LockDescriptor, slot: Int) {
+        self.descriptor = descriptor
+        self.slot = slot
+    }
+
+    /// Empties the record, so that the slot does not name a process that has left.
+    deinit {
+        // A leftover record does no harm: its byte is free.
+        let empty = [UInt8](repeating: 0, count: LockFileLayout.recordByteCount)
+        try? descriptor.write(empty, at: LockFileLayout.offset(ofSlot: slot))
+        try? descriptor.unlock(LockFileLayout.byte(ofSlot: slot))
+    }
 
     /// Opens the file, takes the first free slot, and writes a record into it.
     ///

@@ -7,7 +7,9 @@ import LockkeeperPlatform
 ///          0       7  "LKLOCKS"
 ///          7       1  version
 ///          8       8  admission count: raised by every holder of WRITER, while it holds it
-///         16       8  skip word: not 0 says that QUEUE is to be passed by
+///         16       8  skip word: not 0 says that QUEUE is to be passed by; set by a holder of
+///                     WRITER who has seen that QUEUE's holder is stopped, cleared by whoever
+///                     gets QUEUE
 ///         24       8  leave word: not 0 asks everybody to leave; counts only while ENTRY is held
 ///                     exclusively
 ///         32      24  distrust word of the messages: boot id (16), file number (8)
@@ -48,7 +50,8 @@ enum LockFileLayout {
     static let version: UInt8 = 1
     static let headerByteCount = 80
 
-    static let admissionCountOffset: Int64 = 8
+    /// The admission count and the skip word, which are read in one call.
+    static let turnstileOffset: Int64 = 8
     static let skipOffset: Int64 = 16
     static let leaveOffset: Int64 = 24
 
@@ -196,6 +199,19 @@ enum LockFileLayout {
                 )
             )
         )
+    }
+
+    /// The words of the turnstile, given as the two words of memory that the file has.
+    static func decodeTurnstile(_ words: (UInt64, UInt64)) -> TurnstileWords {
+        TurnstileWords(
+            admissionCount: UInt64(littleEndian: words.0),
+            isQueuePassedBy: words.1 != 0
+        )
+    }
+
+    /// The words of the turnstile in the file's order of bytes.
+    static func encode(_ words: TurnstileWords) -> (UInt64, UInt64) {
+        (words.admissionCount.littleEndian, (words.isQueuePassedBy ? 1 : UInt64(0)).littleEndian)
     }
 
     /// The bytes of a distrust word.

@@ -13,21 +13,26 @@ extension LockFileMembership {
     ///
     /// - Throws: ``LockingError/system(_:)`` when the kernel refuses.
     package func members() throws(LockingError) -> [Holder] {
-        try systemCalls { () throws(SystemCallError) in try livingRecords().map(holder) }
+        let records = try livingRecords()
+        return try systemCalls { () throws(SystemCallError) in try records.map(holder) }
     }
 
     /// The processes that hold a lock. Empty where nobody does, or nobody with a record.
     ///
     /// - Throws: ``LockingError/system(_:)`` when the kernel refuses.
     package func holders(of lock: LockByte) throws(LockingError) -> [Holder] {
-        try systemCalls { () throws(SystemCallError) in
-            let byte = LockFileLayout.byte(of: lock)
+        let byte = LockFileLayout.byte(of: lock)
+        let file = try withClaim { (claim) throws(SystemCallError) in claim.descriptor.identity }
+        let records = try livingRecords()
+        return try systemCalls { () throws(SystemCallError) in
             var pids: Set<Int32> = []
             var holders: [Holder] = []
-            for record in try livingRecords() {
+            for record in records {
                 let pid = record.process.identity.pid
                 // A process may be a member twice, in the tests for example; it is named once.
-                guard pids.insert(pid).inserted, hasLock(on: byte, pid: pid) else { continue }
+                guard pids.insert(pid).inserted, hasLock(on: byte, of: file, pid: pid) else {
+                    continue
+                }
                 holders.append(try holder(record))
             }
             return holders
@@ -43,8 +48,14 @@ extension LockFileMembership {
     }
 
     /// The records whose bytes are held.
-    private func livingRecords() throws(SystemCallError) -> [ProcessRecord] {
-        let bytes = try descriptor.read(
+    private func livingRecords() throws(LockingError) -> [ProcessRecord] {
+        try withClaim { (claim) throws(SystemCallError) in try livingRecords(claim) }
+    }
+
+    private func livingRecords(
+        _ claim: ClaimedSlot
+    ) throws(SystemCallError) -> [ProcessRecord] {
+        let bytes = try claim.descriptor.read(
             count: LockFileLayout.recordsByteCount,
             at: LockFileLayout.recordsOffset
         )
@@ -60,9 +71,9 @@ extension LockFileMembership {
             }
             guard let record else { continue }
             // One's own byte stands in nobody's way, so that the kernel does not show it.
-            if slot != self.slot {
+            if slot != claim.slot {
                 let byte = LockFileLayout.byte(ofSlot: slot)
-                guard try descriptor.isHeldElsewhere(byte) else { continue }
+                guard try claim.descriptor.isHeldElsewhere(byte) else { continue }
             }
             records.append(record)
         }
@@ -71,11 +82,11 @@ extension LockFileMembership {
 
     /// Whether a process has a description of this lock file that holds a byte. What cannot be
     /// read, because the process has ended meanwhile or may not be looked into, holds nothing.
-    private func hasLock(on byte: Int64, pid: Int32) -> Bool {
+    private func hasLock(on byte: Int64, of file: FileIdentity, pid: Int32) -> Bool {
         guard let numbers = try? FileSystem.list("/proc/\(pid)/fd") else { return false }
         return numbers.contains { number in
             guard let status = try? FileSystem.status("/proc/\(pid)/fd/\(number)"),
-                status.identity == descriptor.identity,
+                status.identity == file,
                 let text = try? FileSystem.contents(of: "/proc/\(pid)/fdinfo/\(number)")
             else { return false }
             return LockLine.lines(in: text).contains { $0.covers(byte) }

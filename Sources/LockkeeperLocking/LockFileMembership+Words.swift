@@ -22,8 +22,8 @@ extension LockFileMembership {
         _ distrust: Distrust,
         of file: DistrustedFile
     ) throws(LockingError) {
-        try systemCalls { () throws(SystemCallError) in
-            try descriptor.write(
+        try withClaim { (claim) throws(SystemCallError) in
+            try claim.descriptor.write(
                 LockFileLayout.encode(distrust),
                 at: LockFileLayout.distrustOffset(of: file)
             )
@@ -64,11 +64,43 @@ extension LockFileMembership {
     ///
     /// - Throws: ``LockingError/system(_:)`` when the kernel refuses.
     package func admissionCount() throws(LockingError) -> UInt64 {
-        try word(at: LockFileLayout.admissionCountOffset)
+        try turnstileWords().admissionCount
+    }
+
+    /// Whether QUEUE is passed by, because its holder was found to be stopped.
+    ///
+    /// - Throws: ``LockingError/system(_:)`` when the kernel refuses.
+    package func isQueuePassedBy() throws(LockingError) -> Bool {
+        try turnstileWords().isQueuePassedBy
+    }
+
+    /// The words of the turnstile.
+    func turnstileWords() throws(LockingError) -> TurnstileWords {
+        try withClaim { (claim) throws(SystemCallError) in
+            try TurnstileWords.read(from: claim.descriptor)
+        }
+    }
+
+    /// One look at the turnstile. The words are read first, so that an admission while one looks
+    /// makes the next look's count another one. Read last, the count of an admission could stand
+    /// beside a free WRITER of before it, and be found unmoved after that admission has left.
+    func sight() throws(LockingError) -> QueueWatch.Sight {
+        try withClaim { (claim) throws(SystemCallError) in
+            let words = try TurnstileWords.read(from: claim.descriptor)
+            let isQueueHeld = try claim.descriptor.isHeldElsewhere(LockFileLayout.byte(of: .queue))
+            let isWriterHeld = try claim.descriptor.isHeldElsewhere(
+                LockFileLayout.byte(of: .writer)
+            )
+            return QueueWatch.Sight(
+                words: words,
+                isQueueHeld: isQueueHeld,
+                isWriterHeld: isWriterHeld
+            )
+        }
     }
 
     /// Reads a word of eight bytes.
-    func word(at offset: Int64) throws(LockingError) -> UInt64 {
+    private func word(at offset: Int64) throws(LockingError) -> UInt64 {
         var word: UInt64 = 0
         try withUnsafeMutableBytes(of: &word) { (buffer) throws(LockingError) in
             try read(buffer, at: offset)
@@ -79,8 +111,8 @@ extension LockFileMembership {
     private func setWord(_ value: UInt64, at offset: Int64) throws(LockingError) {
         var word = value.littleEndian
         try withUnsafeBytes(of: &word) { (buffer) throws(LockingError) in
-            try systemCalls { () throws(SystemCallError) in
-                try descriptor.write(buffer, at: offset)
+            try withClaim { (claim) throws(SystemCallError) in
+                try claim.descriptor.write(buffer, at: offset)
             }
         }
     }
@@ -89,8 +121,8 @@ extension LockFileMembership {
         _ buffer: UnsafeMutableRawBufferPointer,
         at offset: Int64
     ) throws(LockingError) {
-        try systemCalls { () throws(SystemCallError) in
-            try descriptor.read(into: buffer, at: offset)
+        try withClaim { (claim) throws(SystemCallError) in
+            try claim.descriptor.read(into: buffer, at: offset)
         }
     }
 }

@@ -1,23 +1,31 @@
 package import LockkeeperDomain
 package import LockkeeperPlatform
+import Synchronization
 
 /// A process's place in a lock file: one byte that it locks for life, and one record that says who
 /// it is and what it is doing.
 ///
+///     attached ── detach ──▶ detached ── attach ──▶ attached, in another slot perhaps
+///
 /// Lock rules
-/// 1. The record's byte is held exclusively from `init` until the last reference goes. A dead
-///    owner's slot is free because the kernel let the byte go, whatever its record says (B32).
+/// 1. While attached the record's byte is held exclusively. A dead owner's slot is free because the
+///    kernel let the byte go, whatever its record says (B32).
 /// 2. Only the owner of the byte writes the record.
-/// 3. Guards have descriptions of their own; this one holds nothing but the record's byte.
+/// 3. Guards have descriptions of their own; the membership's holds nothing but the record's byte.
 /// 4. Each acquisition ends with a look whether the path still names the locked file (B34).
+/// 5. `claim` is held for single calls that do not wait, so that nothing is under way on a
+///    descriptor when `detach` closes it; never while a lock is waited for.
+/// 6. In a forked child nothing is touched: its copy of `claim` may be held by a thread that it
+///    does not have.
 package final class LockFileMembership: Sendable {
     /// The lock file.
     package let path: String
     /// Who this process is.
     package let process: ProcessDescription
-    let descriptor: LockDescriptor
     let clock: any MonotonicClock
-    let slot: Int
+    private let mark = ForkMark.current
+    private let claim: Monitor<ClaimedSlot?>
+    private let census = OpenDescription.Census()
     private let nameByteCounts: (program: Int, processName: Int)
 
     /// Opens a lock file, made where it is missing, and takes a slot. The activity begins as
@@ -33,43 +41,92 @@ package final class LockFileMembership: Sendable {
         clock: any MonotonicClock = SystemClock()
     ) throws(LockingError) {
         let record = ProcessRecord(process: process, activity: .opening, since: clock.now())
-        let place = try ClaimedSlot.claim(path: path, record: record)
+        claim = Monitor(try ClaimedSlot.claim(path: path, record: record))
         self.path = path
         self.process = process
         self.clock = clock
-        slot = place.slot
-        descriptor = place.descriptor
         nameByteCounts = (
             LockFileLayout.keptByteCount(process.program),
             LockFileLayout.keptByteCount(process.processName)
         )
     }
 
-    /// Empties the record, so that the slot does not name a process that has left.
-    deinit {
-        // A leftover record does no harm: its byte is free.
-        let empty = [UInt8](repeating: 0, count: LockFileLayout.recordByteCount)
-        try? descriptor.write(empty, at: LockFileLayout.offset(ofSlot: slot))
-        try? descriptor.unlock(LockFileLayout.byte(ofSlot: slot))
+    // MARK: - Leaving for a while
+
+    /// Gives up the slot and closes the file: this process holds no byte of it and has no
+    /// descriptor of it open. Every call but ``attach()`` throws ``LockingError/suspended`` until
+    /// then. Does nothing the second time.
+    ///
+    /// The order for a whole account: ``WriterThread/suspend(until:)``, close the connections,
+    /// release PRESENCE and every other guard, `detach()`. And back: ``attach()``,
+    /// ``Presence/enter(_:until:isCancelled:)``, read the registry's current file, open the
+    /// connections, ``WriterThread/resume()``.
+    ///
+    /// - Throws: ``LockingError/descriptorsOpen(path:count:)`` when guards, turnstiles or waits
+    ///   still have the file open; ``LockingError/forkedChild`` in a forked child. Nothing has
+    ///   changed then.
+    package func detach() throws(LockingError) {
+        try refuseInChild()
+        try claim.withLock { (claim) throws(LockingError) in
+            if claim == nil { return }
+            let count = census.count
+            guard count == 0 else { throw .descriptorsOpen(path: path, count: count) }
+            // The last reference: this closes the file.
+            claim = nil
+        }
     }
+
+    /// Opens the file again and takes a slot. Does nothing where the membership is attached.
+    ///
+    /// - Throws: As ``init(path:process:clock:)``, and ``LockingError/forkedChild`` in a forked
+    ///   child. It is still detached then.
+    package func attach() throws(LockingError) {
+        try refuseInChild()
+        try claim.withLock { (claim) throws(LockingError) in
+            if claim != nil { return }
+            let record = ProcessRecord(process: process, activity: .opening, since: clock.now())
+            claim = try ClaimedSlot.claim(path: path, record: record)
+        }
+    }
+
+    // MARK: - Activity
 
     /// Writes down what this process is doing, before it begins. One system call.
     ///
     /// - Throws: ``LockingError/system(_:)`` when the kernel refuses.
     package func setActivity(_ activity: ProcessActivity) throws(LockingError) {
+        try withClaim { (claim) throws(SystemCallError) in try write(activity, to: claim) }
+    }
+
+    /// Writes down that this process does nothing, where nothing was written down after `activity`.
+    /// Returns at once where something was: another thread is at work.
+    ///
+    /// - Throws: ``LockingError/system(_:)`` when the kernel refuses.
+    package func setIdle(after activity: ProcessActivity) throws(LockingError) {
+        try withClaim { (claim) throws(SystemCallError) in
+            guard claim.lastActivity.load(ordering: .relaxed) == activity.rawValue else { return }
+            try write(.idle, to: claim)
+        }
+    }
+
+    private func write(
+        _ activity: ProcessActivity,
+        to claim: ClaimedSlot
+    ) throws(SystemCallError) {
+        claim.lastActivity.store(activity.rawValue, ordering: .relaxed)
         var words = LockFileLayout.activityWords(
             activity,
             clock.now(),
             process.role,
             nameByteCounts: nameByteCounts
         )
-        let offset = LockFileLayout.offset(ofSlot: slot) + LockFileLayout.activityOffset
-        try systemCalls { () throws(SystemCallError) in
-            try withUnsafeBytes(of: &words) { (bytes) throws(SystemCallError) in
-                try descriptor.write(bytes, at: offset)
-            }
+        let offset = LockFileLayout.offset(ofSlot: claim.slot) + LockFileLayout.activityOffset
+        try withUnsafeBytes(of: &words) { (bytes) throws(SystemCallError) in
+            try claim.descriptor.write(bytes, at: offset)
         }
     }
+
+    // MARK: - Acquiring
 
     /// Takes a lock if it is free.
     ///
@@ -148,8 +205,8 @@ package final class LockFileMembership: Sendable {
     ///
     /// - Throws: ``LockingError/system(_:)`` when the kernel refuses.
     package func isHeld(_ lock: LockByte, against mode: LockMode) throws(LockingError) -> Bool {
-        try systemCalls { () throws(SystemCallError) in
-            try descriptor.isHeldElsewhere(LockFileLayout.byte(of: lock), against: mode)
+        try withClaim { (claim) throws(SystemCallError) in
+            try claim.descriptor.isHeldElsewhere(LockFileLayout.byte(of: lock), against: mode)
         }
     }
 
@@ -158,31 +215,51 @@ package final class LockFileMembership: Sendable {
     /// - Throws: ``LockingError/lockFileReplaced(path:)`` when it does not;
     ///   ``LockingError/system(_:)`` when the kernel refuses.
     package func checkPath() throws(LockingError) {
-        let isStill = try systemCalls { () throws(SystemCallError) in
-            try descriptor.isStill(at: path)
+        let isStill = try withClaim { (claim) throws(SystemCallError) in
+            try claim.descriptor.isStill(at: path)
         }
         if !isStill { throw .lockFileReplaced(path: path) }
     }
 
-    /// Another description on the same file.
-    func openDescription() throws(LockingError) -> LockDescriptor {
-        let candidate = try systemCalls { () throws(SystemCallError) in
-            try LockDescriptor(opening: path)
+    // MARK: - Within the room
+
+    /// Another description on the same file. Under the lock, so that none is opened between the
+    /// count of `detach` and its closing.
+    func openDescription() throws(LockingError) -> OpenDescription {
+        try refuseInChild()
+        return try claim.withLock { (claim) throws(LockingError) in
+            guard let claim else { throw .suspended }
+            return try OpenDescription(
+                path: path,
+                identity: claim.descriptor.identity,
+                census: census
+            )
         }
-        guard candidate.identity == descriptor.identity else {
-            throw .lockFileReplaced(path: path)
+    }
+
+    /// Makes calls on the membership's own descriptor. They must not wait.
+    func withClaim<Result>(
+        _ body: (ClaimedSlot) throws(SystemCallError) -> Result
+    ) throws(LockingError) -> Result {
+        try refuseInChild()
+        return try claim.withLock { (claim) throws(LockingError) in
+            guard let claim else { throw .suspended }
+            return try systemCalls { () throws(SystemCallError) in try body(claim) }
         }
-        return candidate
+    }
+
+    private func refuseInChild() throws(LockingError) {
+        if !mark.isCurrent { throw .forkedChild }
     }
 
     private func tryLock(
-        _ candidate: borrowing LockDescriptor,
+        _ candidate: borrowing OpenDescription,
         _ lock: LockByte,
         _ mode: LockMode
     ) throws(LockingError) -> Bool {
         let isLocked: Bool
         do throws(SystemCallError) {
-            isLocked = try candidate.tryLock(LockFileLayout.byte(of: lock), mode)
+            isLocked = try candidate.descriptor.tryLock(LockFileLayout.byte(of: lock), mode)
         } catch {
             throw .system(error)
         }

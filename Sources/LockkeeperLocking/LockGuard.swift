@@ -9,19 +9,19 @@ package struct LockGuard: ~Copyable, Sendable {
     package let lock: LockByte
     /// How it is held.
     package let mode: LockMode
-    private let descriptor: LockDescriptor
+    private let description: OpenDescription
 
-    init(holding lock: LockByte, _ mode: LockMode, by descriptor: consuming LockDescriptor) {
+    init(holding lock: LockByte, _ mode: LockMode, by description: consuming OpenDescription) {
         self.lock = lock
         self.mode = mode
-        self.descriptor = descriptor
+        self.description = description
     }
 
     /// Unlocks before the descriptor is closed: a child between fork and exec has the description
     /// too, and while it has it, closing alone releases nothing.
     deinit {
         // It fails only in a forked child, where the fork handler has closed the descriptor.
-        try? descriptor.unlock(LockFileLayout.byte(of: lock))
+        try? description.descriptor.unlock(LockFileLayout.byte(of: lock))
     }
 
     /// Runs a closure, during which the lock is held: the guard is borrowed for so long, and cannot

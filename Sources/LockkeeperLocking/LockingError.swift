@@ -15,6 +15,14 @@ package enum LockingError: Error, Sendable, Hashable {
     /// Thrown when as many callers wait in this process as may (I-9).
     case lineFull(waiterCountMax: Int)
 
+    /// Thrown when the process has suspended its use of the account, and has not resumed it (B10).
+    case suspended
+    /// Thrown in a child that was forked by the process that opened the locks (B22).
+    case forkedChild
+    /// Thrown when a membership is to be given up while others of this process have its lock file
+    /// open: guards, turnstiles, waits.
+    case descriptorsOpen(path: String, count: Int)
+
     // The lock file
 
     /// Thrown when all record slots of a lock file belong to living processes.
@@ -42,6 +50,12 @@ extension LockingError: CustomStringConvertible {
         case .closed: "closed while waiting for admission: open the account again"
         case .lineFull(let waiterCountMax):
             "\(waiterCountMax) callers of this process wait for admission already: slow down"
+        case .suspended: "this process has suspended its use of the account: resume it first"
+        case .forkedChild:
+            "a forked child cannot use what its parent has opened: open the account in the child, "
+                + "after exec"
+        case .descriptorsOpen(let path, let count):
+            "'\(path)' is still open \(count) times in this process: release every lock first"
         case .tooManyProcesses(let path, let processCountMax):
             "\(processCountMax) processes have '\(path)' open already: end some of them"
         case .lockFileReplaced(let path):

@@ -21,7 +21,8 @@ package enum LockMode: Sendable, Hashable {
 /// Rules
 /// 1. A byte is locked once per description; locking it again changes its mode.
 /// 2. A wait has no timeout, and a handled signal sends the waiter to the end of the line: `lock`
-///    is called only on a thread that blocks all signals (``WorkerThread``).
+///    is called only on a thread that blocks all signals (``WorkerThread``), or all but the one by
+///    which ``lock(_:_:unless:)`` is abandoned.
 /// 3. The descriptor lives until every call on it has returned. A description that is closed under
 ///    a waiting lock later reports success without a lock; the type is not copyable so that this
 ///    cannot be written.
@@ -82,6 +83,28 @@ package struct LockDescriptor: ~Copyable, Sendable {
     /// - Throws: ``SystemCallError`` when the kernel refuses.
     package borrowing func lock(_ byte: Int64, _ mode: LockMode) throws(SystemCallError) {
         try set(mode.type, byte, waits: 1)
+    }
+
+    /// Locks a byte, waiting until it is granted or given up. The thread was started as
+    /// interruptible; who wants the wait to end makes `isAbandoned` true and then interrupts the
+    /// thread until it has answered. An interruption without that sends the waiter to the end of
+    /// the line.
+    ///
+    /// - Returns: Whether the byte is locked. A grant that came first is a grant: then
+    ///   `isAbandoned` may say yes as well.
+    /// - Throws: ``SystemCallError`` when the kernel refuses.
+    package borrowing func lock(
+        _ byte: Int64,
+        _ mode: LockMode,
+        unless isAbandoned: () -> Bool
+    ) throws(SystemCallError) -> Bool {
+        try refuseInChild()
+        let raw = raw
+        while !isAbandoned() {
+            let result = try systemOnce(.fcntl) { lk_ofd_set_lock(raw, mode.type, byte, 1) }
+            if result != nil { return true }
+        }
+        return false
     }
 
     /// Releases a byte; does nothing where it is not locked.
@@ -165,6 +188,15 @@ package struct LockDescriptor: ~Copyable, Sendable {
         try withRawBytes(of: bytes) { (buffer) throws(SystemCallError) in
             try writeFully(raw, buffer, at: offset)
         }
+    }
+
+    /// How many names the file has; 0 where it was removed. Cheaper than ``isStill(at:)``, which
+    /// also sees a file that was moved away.
+    ///
+    /// - Throws: ``SystemCallError`` when the kernel refuses.
+    package borrowing func linkCount() throws(SystemCallError) -> UInt64 {
+        try refuseInChild()
+        return try statusOfDescriptor(raw).linkCount
     }
 
     /// Whether the path still names the file that is open here.

@@ -39,7 +39,7 @@ package final class Monitor<State: Sendable>: @unchecked Sendable {
 
     /// Reads or changes the value. Who changes something that others wait for calls ``signal()`` or
     /// ``broadcast()`` afterwards.
-    package func withLock<Result, Failure: Error>(
+    package func withLock<Result: ~Copyable, Failure: Error>(
         _ body: (inout State) throws(Failure) -> Result
     ) throws(Failure) -> Result {
         lock()

@@ -49,16 +49,26 @@ func system<Result: FixedWidthInteger & SignedInteger>(
     _ body: () -> Result
 ) throws(SystemCallError) -> Result {
     while true {
-        var failure = SystemFault.fault(for: call, path: path)
-        if failure == nil {
-            let result = body()
-            if result != -1 { return result }
-            failure = .ofLastCall
-        }
-        if let failure, failure != .interrupted {
-            throw SystemCallError(judging: failure, of: call, path: path())
-        }
+        if let result = try systemOnce(call, path: path(), body) { return result }
     }
+}
+
+/// Makes a system call as ``system(_:path:_:)`` does, but once: `nil` says that a signal came
+/// first.
+@inline(__always)
+func systemOnce<Result: FixedWidthInteger & SignedInteger>(
+    _ call: SystemCall,
+    path: @autoclosure () -> String? = nil,
+    _ body: () -> Result
+) throws(SystemCallError) -> Result? {
+    var failure = SystemFault.fault(for: call, path: path)
+    if failure == nil {
+        let result = body()
+        if result != -1 { return result }
+        failure = .ofLastCall
+    }
+    guard let failure, failure != .interrupted else { return nil }
+    throw SystemCallError(judging: failure, of: call, path: path())
 }
 
 extension SystemCallError {

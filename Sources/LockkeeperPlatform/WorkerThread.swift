@@ -6,7 +6,8 @@ import Synchronization
 /// cooperative pool, whose few threads everybody shares.
 ///
 /// The thread blocks all signals from its first instruction. A handled signal would send a waiter
-/// for a file lock to the end of the line; and the program's handlers run on its other threads.
+/// for a file lock to the end of the line; and the program's handlers run on its other threads. One
+/// that was started as interruptible lets through the one signal that ``interrupt()`` sends.
 package final class WorkerThread: Sendable {
     // `nil` once it was joined.
     private let handle: Mutex<pthread_t?>
@@ -15,16 +16,20 @@ package final class WorkerThread: Sendable {
     ///
     /// - Parameters:
     ///   - name: What `top` and debuggers show; the kernel keeps 15 bytes.
+    ///   - isInterruptible: Whether ``interrupt()`` ends its blocking calls.
     ///   - body: What it does; the thread ends when it returns.
     /// - Throws: ``SystemCallError`` when the kernel refuses another thread.
     package static func start(
         name: String,
+        isInterruptible: Bool = false,
         body: @escaping @Sendable () -> Void
     ) throws(SystemCallError) -> WorkerThread {
         if let errno = SystemFault.fault(for: .pthreadCreate, path: { nil }) {
             throw SystemCallError(call: .pthreadCreate, errno: errno)
         }
-        let start = Unmanaged.passRetained(ThreadStart(name: name, body: body))
+        let start = Unmanaged.passRetained(
+            ThreadStart(name: name, isInterruptible: isInterruptible, body: body)
+        )
         // A thread inherits the mask of the one that makes it; blocked only afterwards, a signal
         // could come in between.
         var all = sigset_t()
@@ -56,6 +61,18 @@ package final class WorkerThread: Sendable {
         pthread_join(handle, nil)
     }
 
+    /// Makes the blocking call that the thread is in fail with `EINTR`; it was started as
+    /// interruptible. Where the thread is about to enter the call, the interruption is lost: who
+    /// waits for an answer interrupts again. Calls that are repeated after a signal go on.
+    ///
+    /// - Returns: Whether it was sent. `false`: the thread was joined, or the program has taken
+    ///   every signal that could serve for itself.
+    @discardableResult
+    package func interrupt() -> Bool {
+        // Under the lock, so that the handle is not joined meanwhile.
+        handle.withLock { handle in handle.map { lk_interrupt_thread($0) == 0 } ?? false }
+    }
+
     /// Whether the caller runs on this thread.
     package var isCurrent: Bool {
         handle.withLock { $0 }.map { pthread_equal($0, pthread_self()) != 0 } ?? false
@@ -65,10 +82,12 @@ package final class WorkerThread: Sendable {
 /// What a new thread needs, carried through the C library's `void *`.
 private final class ThreadStart: Sendable {
     let name: String
+    let isInterruptible: Bool
     let body: @Sendable () -> Void
 
-    init(name: String, body: @escaping @Sendable () -> Void) {
+    init(name: String, isInterruptible: Bool, body: @escaping @Sendable () -> Void) {
         self.name = name
+        self.isInterruptible = isInterruptible
         self.body = body
     }
 }
@@ -78,6 +97,7 @@ private func runThread(_ argument: UnsafeMutableRawPointer?) -> UnsafeMutableRaw
     let start = Unmanaged<ThreadStart>.fromOpaque(argument).takeRetainedValue()
     // Only for people; a name that is refused changes nothing.
     _ = lk_set_thread_name(start.name)
+    if start.isInterruptible { lk_allow_interruption() }
     start.body()
     return nil
 }

@@ -131,157 +131,162 @@ struct AdmissionLineTests {
         #expect(line.hasEnded)
     }
 
-    @Test("Every order of inputs up to depth 6 keeps the promises")
-    func exhaustive() {
-        var explorer = Explorer()
+    @Test("Seven live ones in a row, then a backfill; first in, first out within each class")
+    func classes() {
+        var line = AdmissionLine<Int>()
+        for work in 101...103 {
+            _ = line.submit(work, class: .backfill, deadline: .never, now: instant(0))
+        }
+        for work in 1...20 { _ = line.submit(work, deadline: .never, now: instant(0)) }
+        let order = Array(1...7) + [101] + Array(8...14) + [102] + Array(15...20) + [103]
+        #expect(admitAll(&line) == order)
+        // A run counts only while a backfill waits.
+        for work in 1...20 { _ = line.submit(work, deadline: .never, now: instant(0)) }
+        #expect(admitAll(&line) == Array(1...20))
+        _ = line.submit(101, class: .backfill, deadline: .never, now: instant(0))
+        _ = line.submit(1, deadline: .never, now: instant(0))
+        #expect(admitAll(&line) == [1, 101])
+    }
+
+    @Test("A backfill that fills its line keeps no live work out (I-9)")
+    func boundOfEachClass() {
+        var line = AdmissionLine<Int>(waiterCountMax: 1)
+        _ = line.submit(1, class: .backfill, deadline: .never, now: instant(0))
+        guard
+            case .refused(_, .lineFull(1)) =
+                line.submit(2, class: .backfill, deadline: .never, now: instant(0)),
+            case .waits = line.submit(3, class: .live, deadline: .never, now: instant(0))
+        else {
+            Issue.record("the classes share a bound")
+            return
+        }
+    }
+
+    @Test("Closing and deadlines take both classes, in the order in which they came")
+    func bothClassesLeave() {
+        var line = AdmissionLine<Int>()
+        let soon = Deadline(at: instant(1))
+        for work in 1...4 {
+            let admissionClass: AdmissionClass = work.isMultiple(of: 2) ? .live : .backfill
+            let deadline = work < 3 ? soon : .never
+            _ = line.submit(work, class: admissionClass, deadline: deadline, now: instant(0))
+        }
+        #expect(line.expire(now: instant(1)).expired.map(\.work) == [1, 2])
+        #expect(line.close().map(\.work) == [3, 4])
+    }
+
+    // B10
+    @Test("A suspended line keeps who waits, takes nobody, and its thread parks between two works")
+    func suspension() {
+        var line = AdmissionLine<Int>()
+        for work in 1...2 { _ = line.submit(work, deadline: .never, now: instant(0)) }
+        #expect(line.stand() == .enterTurnstile)
+        #expect(line.admit()?.work == 1)
+        line.suspend()
+        guard case .refused(_, .suspended) = line.submit(3, deadline: .never, now: instant(0))
+        else {
+            Issue.record("a suspended line took work")
+            return
+        }
+        #expect(line.release() == true)
+        #expect(line.stand() == .park)
+        #expect(!line.isParked)
+        line.parked()
+        #expect(line.isParked)
+        #expect(line.stand() == .sleep)
+        line.resume()
+        #expect(line.stand() == .enterTurnstile)
+        #expect(line.admit()?.work == 2)
+    }
+
+    @Test("A thread that was granted WRITER as its line was suspended takes nobody's work")
+    func suspendedWhileStanding() {
+        var line = AdmissionLine<Int>()
+        _ = line.submit(1, deadline: .never, now: instant(0))
+        #expect(line.stand() == .enterTurnstile)
+        line.suspend()
+        #expect(line.admit() == nil)
+        #expect(line.stand() == .park)
+        // Resumed before the thread has come to it: nothing was lost either.
+        var early = AdmissionLine<Int>()
+        _ = early.submit(1, deadline: .never, now: instant(0))
+        #expect(early.stand() == .enterTurnstile)
+        early.suspend()
+        let isResumed = early.resumeBeforeParking()
+        #expect(isResumed)
+        #expect(early.admit()?.work == 1)
+    }
+
+    @Test("Looks begin when a wait for QUEUE has lasted, and end with it or with the last caller")
+    func looks() {
+        var line = AdmissionLine<Int>(passesQueueByAfter: .seconds(2))
+        let first = ticket(line.submit(1, deadline: .never, now: instant(0)))
+        #expect(line.stand() == .enterTurnstile)
+        #expect(line.waitForQueue(now: instant(0)) == Deadline(at: instant(2)))
+        // A short wait ends, and another begins, before the look: it is put off.
+        #expect(line.admit()?.work == 1)
+        #expect(line.withdraw(first) == nil)
+        _ = line.submit(2, deadline: .never, now: instant(1))
+        #expect(line.release() == true)
+        #expect(line.stand() == .enterTurnstile)
+        #expect(line.waitForQueue(now: instant(1)) == nil, "a look is scheduled already")
+        #expect(line.lookIsDue(now: instant(2)) == .later(Deadline(at: instant(3))))
+        #expect(line.lookIsDue(now: instant(3)) == .look)
+        // Nobody waits any more: nobody is served by looking.
+        let second = AdmissionTicket(number: 2)
+        #expect(line.withdraw(second) == 2)
+        #expect(line.lookIsDue(now: instant(5)) == .none)
+        // Until somebody comes, whom the thread has a place for.
+        guard case .waits(_, false, _, let look) = line.submit(3, deadline: .never, now: instant(9))
+        else {
+            Issue.record("refused")
+            return
+        }
+        #expect(look == Deadline(at: instant(3)))
+        line.waitForWriter()
+        #expect(line.lookIsDue(now: instant(9)) == .none)
+    }
+
+    @Test("Every order of inputs up to depth 6 keeps the promises", arguments: [false, true])
+    func exhaustive(suspends: Bool) {
+        var explorer = LineExplorer(
+            inputs: suspends
+                ? [
+                    .submitLong, .submitBackfill, .threadSteps, .turnstileFails, .timePasses,
+                    .suspend, .resume, .close,
+                ]
+                : [
+                    .submitLong, .submitShort, .withdrawFirst, .withdrawLast, .threadSteps,
+                    .turnstileFails, .timePasses, .close,
+                ]
+        )
         explorer.explore(LineModel(), depth: 6)
+        print("admission line: \(explorer.stateCount) orders of inputs")
         #expect(explorer.stateCount > 100_000)
         #expect(explorer.violations.isEmpty, "\(explorer.violations.first ?? "")")
     }
 
+    private func admitAll(_ line: inout AdmissionLine<Int>) -> [Int] {
+        var admitted: [Int] = []
+        while line.stand() == .enterTurnstile {
+            guard let waiter = line.admit() else { break }
+            admitted.append(waiter.work)
+            _ = line.release()
+        }
+        return admitted
+    }
+
     private func wakes(_ submission: AdmissionLine<Int>.Submission) -> Bool {
-        if case .waits(_, true, _) = submission { true } else { false }
+        if case .waits(_, true, _, _) = submission { true } else { false }
     }
 
     private func ticket(_ submission: AdmissionLine<Int>.Submission) -> AdmissionTicket {
         switch submission {
-        case .waits(let ticket, _, _), .refused(let ticket, _): ticket
+        case .waits(let ticket, _, _, _), .refused(let ticket, _): ticket
         }
     }
 
     private func timer(_ submission: AdmissionLine<Int>.Submission) -> Deadline? {
-        if case .waits(_, _, let deadline) = submission { deadline } else { nil }
-    }
-}
-
-/// The line together with its surroundings: a thread that sleeps until it is woken, timers that
-/// fire once, and what became of each piece of work.
-private struct LineModel {
-    enum Input: CaseIterable {
-        case submitLong, submitShort, withdrawFirst, withdrawLast, threadSteps, turnstileFails
-        case timePasses, close
-    }
-
-    enum Thread { case awake, asleep, standing, working, ended }
-
-    var line = AdmissionLine<Int>(waiterCountMax: 3)
-    var thread = Thread.awake
-    var now = MonotonicInstant(nanoseconds: 0)
-    var timers: [Deadline] = []
-    var tickets: [AdmissionTicket] = []
-    /// Work that was submitted and has no outcome yet, in order, with its deadline.
-    var open: [(work: Int, deadline: Deadline)] = []
-    var workCount = 0
-    var violation: String?
-
-    mutating func apply(_ input: Input) {
-        switch input {
-        case .submitLong: submit(deadline: Deadline(after: .seconds(2), from: now))
-        case .submitShort: submit(deadline: Deadline(after: .seconds(1), from: now))
-        case .withdrawFirst: withdraw(tickets.first)
-        case .withdrawLast: withdraw(tickets.last)
-        case .threadSteps: step()
-        case .turnstileFails:
-            if thread == .standing {
-                if let work = line.refuse() { settle(work, mustBeFirst: true) }
-                thread = .awake
-            }
-        case .timePasses: passTime()
-        case .close:
-            for waiter in line.close() { settle(waiter.work, mustBeFirst: true) }
-            if !open.isEmpty { violation = "closing left somebody in line" }
-            if thread == .asleep { thread = .awake }
-        }
-        check()
-    }
-
-    private mutating func submit(deadline: Deadline) {
-        workCount += 1
-        switch line.submit(workCount, deadline: deadline, now: now) {
-        case .refused: break
-        case .waits(let ticket, let wakesThread, let timer):
-            open.append((workCount, deadline))
-            tickets.append(ticket)
-            if wakesThread, thread == .asleep { thread = .awake }
-            if let timer { timers.append(timer) }
-        }
-    }
-
-    private mutating func withdraw(_ ticket: AdmissionTicket?) {
-        guard let ticket else { return }
-        tickets.removeAll { $0 == ticket }
-        if let work = line.withdraw(ticket) { settle(work, mustBeFirst: false) }
-    }
-
-    private mutating func step() {
-        switch thread {
-        case .asleep, .ended: break
-        case .awake:
-            switch line.stand() {
-            case .sleep: thread = .asleep
-            case .enterTurnstile: thread = .standing
-            case .end: thread = .ended
-            }
-        case .standing:
-            if let waiter = line.admit() {
-                settle(waiter.work, mustBeFirst: true)
-                thread = .working
-            } else {
-                thread = .awake
-            }
-        case .working:
-            let othersWait = line.release()
-            if othersWait != !open.isEmpty { violation = "release miscounts those who wait" }
-            thread = .awake
-        }
-    }
-
-    private mutating func passTime() {
-        now = now.advanced(by: .seconds(1))
-        let due = timers.filter { $0.hasPassed(at: now) }
-        timers.removeAll { $0.hasPassed(at: now) }
-        for _ in due {
-            let (expired, timer) = line.expire(now: now)
-            for waiter in expired { settle(waiter.work, mustBeFirst: false) }
-            if let timer { timers.append(timer) }
-        }
-        if open.contains(where: { $0.deadline.hasPassed(at: now) }) {
-            violation = "somebody waits past the deadline"
-        }
-    }
-
-    /// An outcome: each piece of work has one at most, and admissions come in order.
-    private mutating func settle(_ work: Int, mustBeFirst: Bool) {
-        guard let index = open.firstIndex(where: { $0.work == work }) else {
-            violation = "work \(work) has two outcomes"
-            return
-        }
-        if mustBeFirst && index != 0 { violation = "work \(work) overtook another" }
-        open.remove(at: index)
-    }
-
-    private mutating func check() {
-        if line.count != open.count { violation = "the line forgot or invented somebody" }
-        if thread == .asleep && !open.isEmpty { violation = "the thread sleeps while work waits" }
-        if thread == .ended && !open.isEmpty { violation = "the thread ended while work waits" }
-    }
-}
-
-private struct Explorer {
-    var stateCount = 0
-    var violations: [String] = []
-
-    mutating func explore(_ model: LineModel, depth: Int, path: [LineModel.Input] = []) {
-        stateCount += 1
-        if let violation = model.violation {
-            violations.append("\(violation) after \(path)")
-            return
-        }
-        if depth == 0 || !violations.isEmpty { return }
-        for input in LineModel.Input.allCases {
-            var next = model
-            next.apply(input)
-            explore(next, depth: depth - 1, path: path + [input])
-        }
+        if case .waits(_, _, let deadline, _) = submission { deadline } else { nil }
     }
 }

@@ -139,3 +139,65 @@ extension Monitor<[RecordingWork.Event]> {
         }
     }
 }
+
+/// The test tool `lockkeeper-lock-tool` as a process of its own: what the room does between
+/// processes of ours.
+final class LockTool: Sendable {
+    let child: ChildProcess
+    private let input: FileDescriptor
+    private let output: FileDescriptor
+
+    var pid: Int32 { child.pid }
+
+    /// - Parameter mode: What it does; see the tool.
+    init(_ directory: TemporaryDirectory, _ mode: String) throws {
+        // The package manager puts every executable into one folder.
+        let own = try FileSystem.canonicalPath("/proc/self/exe")
+        child = try ChildProcess(
+            program: "\(FileSystem.directory(of: own))/lockkeeper-lock-tool",
+            arguments: [directory.file("account.locks"), mode],
+            input: .pipe,
+            output: .pipe
+        )
+        input = child.takePipe(.input)
+        output = child.takePipe(.output)
+    }
+
+    /// A failed test leaves no process behind.
+    deinit { try? kill() }
+
+    /// Lets it go on.
+    func say() throws { try input.write([UInt8(ascii: "\n")]) }
+
+    /// The next line that it writes; what there is of one where it has ended.
+    func hear() throws -> String {
+        var line: [UInt8] = []
+        var byte: UInt8 = 0
+        while try withUnsafeMutableBytes(of: &byte, { try output.read(into: $0) }) == 1 {
+            if byte == UInt8(ascii: "\n") { break }
+            line.append(byte)
+        }
+        return String(decoding: line, as: UTF8.self)
+    }
+
+    /// Stops it, and waits until each of its threads is: the process counts as stopped when the
+    /// first one is, and another may still be granted a lock.
+    func stop() throws {
+        try child.signal(SIGSTOP)
+        let isStopped = try eventually {
+            try FileSystem.list("/proc/\(pid)/task").allSatisfy { thread in
+                let line = try FileSystem.contents(of: "/proc/\(pid)/task/\(thread)/stat")
+                let state = line.lastIndex(of: UInt8(ascii: ")")).map { line[$0 + 2] }
+                return state == UInt8(ascii: "T")
+            }
+        }
+        #expect(isStopped)
+    }
+
+    func proceed() throws { try child.signal(SIGCONT) }
+
+    func kill() throws {
+        try child.signal(SIGKILL)
+        try child.wait()
+    }
+}

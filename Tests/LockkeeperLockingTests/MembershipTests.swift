@@ -129,7 +129,7 @@ struct MembershipTests {
                 }
             }
             let membership = try makeMembership(directory)
-            #expect(membership.slot == 0)
+            #expect(try membership.slot() == 0)
             #expect(try membership.members().map(\.processName) == ["test"])
             #expect(try membership.canTake(.writer, .exclusive))
             try unrelated.signal(SIGKILL)
@@ -149,7 +149,7 @@ struct MembershipTests {
         )
         members.remove(at: 17)
         let late = try makeMembership(directory, name: "late")
-        #expect(late.slot == 17)
+        #expect(try late.slot() == 17)
         #expect(try late.members().count == 256)
     }
 
@@ -162,10 +162,12 @@ struct MembershipTests {
             #expect(try other.members().map(\.processName) == ["one", "other"])
         }
         #expect(try one.members().map(\.processName) == ["one"])
-        let record = try one.descriptor.read(
-            count: LockFileLayout.recordByteCount,
-            at: LockFileLayout.offset(ofSlot: 1)
-        )
+        let record = try one.withClaim { (claim) throws(SystemCallError) in
+            try claim.descriptor.read(
+                count: LockFileLayout.recordByteCount,
+                at: LockFileLayout.offset(ofSlot: 1)
+            )
+        }
         #expect(record.allSatisfy { $0 == 0 })
     }
 
@@ -222,7 +224,7 @@ struct MembershipTests {
         try rubbish.withUnsafeBytes { try file.write($0, at: 0) }
         #expect(try one.members().isEmpty)
         let other = try makeMembership(directory, name: "other")
-        #expect(other.slot == 1)
+        #expect(try other.slot() == 1)
         #expect(try other.distrust(of: .messages) == nil, "a rubbish header is made anew")
         #expect(try !other.canTake(.writer, .exclusive))
         held.release()
@@ -259,5 +261,12 @@ struct MembershipTests {
         #expect(!word.covers(fileNumber: 3, bootID: BootID(high: 1, low: 1)))
         #expect(try one.admissionCount() == 0, "the words do not overlap")
         #expect(try !one.isAskedToLeave())
+    }
+}
+
+extension LockFileMembership {
+    /// The slot that is taken.
+    fileprivate func slot() throws -> Int {
+        try withClaim { (claim) throws(SystemCallError) in claim.slot }
     }
 }

@@ -185,7 +185,7 @@ struct WriterThreadTests {
         }
     }
 
-    @Test("A thread that is closed while it stands behind another process lets go of its grant")
+    @Test("A thread that is closed while it stands behind another process leaves its place at once")
     func closeWhileStanding() async throws {
         let directory = try TemporaryDirectory()
         try await onOwnThread {
@@ -195,14 +195,32 @@ struct WriterThreadTests {
             let held = try Turnstile(membership).enter()
             writer.submit(RecordingWork(1, journal), deadline: .never)
             #expect(try eventually { try membership.isHeld(.queue, against: .exclusive) })
-            let soon = Deadline(after: .milliseconds(5), from: SystemClock().now())
-            #expect(!writer.close(until: soon))
-            #expect(journal.entries(1) == [.failed(1, .closed)])
-            held.leave()
+            // WRITER is held all the time: nothing but the interruption ends the wait.
             #expect(writer.close(until: patience()))
+            #expect(journal.entries(1) == [.failed(1, .closed)])
             #expect(try !membership.isHeld(.queue, against: .exclusive))
+            held.leave()
             #expect(try !membership.isHeld(.writer, against: .exclusive))
             #expect(try membership.admissionCount() == 1)
+        }
+    }
+
+    @Test("Live work goes before backfill in a process, and a backfill is not starved")
+    func classes() async throws {
+        let directory = try TemporaryDirectory()
+        try await onOwnThread {
+            let membership = try makeMembership(directory)
+            let writer = try WriterThread.start(membership)
+            let journal = Journal([])
+            let held = try Turnstile(membership).enter()
+            writer.submit(RecordingWork(100, journal), class: .backfill, deadline: patience())
+            for number in 1...9 {
+                writer.submit(RecordingWork(number, journal), class: .live, deadline: patience())
+            }
+            held.leave()
+            _ = journal.entries(20)
+            #expect(journal.performed == [1, 2, 3, 4, 5, 6, 7, 100, 8, 9])
+            #expect(writer.close(until: patience()))
         }
     }
 

@@ -98,6 +98,55 @@ struct LockDescriptorTests {
         }
     }
 
+    @Test("A wait for a lock ends when it is abandoned and its thread interrupted, and not before")
+    func abandonedWait() async throws {
+        let directory = try TemporaryDirectory()
+        let path = directory.file("locks")
+        try await onOwnThread { try abandonWait(path: path) }
+    }
+
+    @Test("A program's own handler of the signal is left alone, and waits end all the same")
+    func abandonedWaitBesideHandler() async {
+        await #expect(processExitsWith: .success) {
+            var action = sigaction()
+            action.__sigaction_handler.sa_handler = { _ in _exit(3) }
+            sigaction(SIGURG, &action, nil)
+            let directory = try TemporaryDirectory()
+            try abandonWait(path: directory.file("locks"))
+        }
+    }
+
+    @Test("A wait that is interrupted but not abandoned goes on to its grant")
+    func interruptedWait() async throws {
+        let directory = try TemporaryDirectory()
+        let path = directory.file("locks")
+        try await onOwnThread {
+            let holder = try LockDescriptor(opening: path)
+            #expect(try holder.tryLock(3, .exclusive))
+            let lookCount = Atomic<Int>(0)
+            let isGranted = Atomic<Bool>(false)
+            let waiter = try WorkerThread.start(name: "waiter", isInterruptible: true) {
+                let own = try? LockDescriptor(opening: path)
+                let result = try? own?.lock(3, .exclusive) {
+                    lookCount.add(1, ordering: .relaxed)
+                    return false
+                }
+                isGranted.store(result == true, ordering: .releasing)
+            }
+            #expect(
+                try eventually {
+                    waiter.interrupt()
+                    return lookCount.load(ordering: .relaxed) > 3
+                }
+            )
+            try holder.unlock(3)
+            waiter.join()
+            let wasGranted = isGranted.load(ordering: .acquiring)
+            #expect(wasGranted)
+            #expect(!waiter.interrupt(), "it was joined")
+        }
+    }
+
     @Test("A child forked without the handler keeps the lock of its dead parent")
     func hazardOfFork() async throws {
         let directory = try TemporaryDirectory()
@@ -192,4 +241,27 @@ final class ForeignHolder: Sendable {
         let text = String(decoding: line[..<count], as: UTF8.self)
         grandchild = try #require(Int32(text.prefix { $0.isNumber }))
     }
+}
+
+/// Lets a thread wait for a lock that nobody releases, and calls it out of the wait.
+private func abandonWait(path: String) throws {
+    let holder = try LockDescriptor(opening: path)
+    let isHeld = try holder.tryLock(3, .exclusive)
+    precondition(isHeld)
+    let isAbandoned = Atomic<Bool>(false)
+    let isOver = Monitor<Bool?>(nil)
+    let waiter = try WorkerThread.start(name: "waiter", isInterruptible: true) {
+        let own = try? LockDescriptor(opening: path)
+        let result = try? own?.lock(3, .exclusive) { isAbandoned.load(ordering: .acquiring) }
+        isOver.withLock { $0 = result }
+        isOver.broadcast()
+    }
+    isAbandoned.store(true, ordering: .releasing)
+    // An interruption that comes before the thread is in the kernel is lost.
+    let isAnswered = try eventually {
+        precondition(waiter.interrupt())
+        return isOver.withLock { $0 } != nil
+    }
+    precondition(isAnswered && isOver.withLock { $0 } == false)
+    waiter.join()
 }

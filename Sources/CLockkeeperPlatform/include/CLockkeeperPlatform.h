@@ -9,6 +9,7 @@
  * Every function that can fail returns -1 and sets errno, like the call that it stands for.
  */
 
+#include <pthread.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -39,6 +40,27 @@ int lk_socket_nonblock(void);
 
 /* pthread_setname_np(3) of the calling thread; at most 15 bytes are kept. Returns an errno. */
 int lk_set_thread_name(const char *name);
+
+/*
+ * Ending another thread's wait for a file lock.
+ *
+ * Nothing but a handled signal ends F_OFD_SETLKW. The signal is SIGURG, for the reasons for which
+ * the Go runtime preempts with it (golang.org/design/24543-non-cooperative-preemption): it is
+ * ignored by default, so that one too many harms nobody; debuggers pass it on; the C library has
+ * no use for it. Where the program handles it itself, the highest real-time signal is taken that
+ * the program does not handle. A handler that does nothing is installed when the first thread is
+ * interrupted, and stays. It is the only disposition that this package ever changes.
+ */
+
+/* Lets the calling thread be interrupted: unblocks the signal in it. */
+void lk_allow_interruption(void);
+
+/*
+ * Interrupts a thread: its blocking call, if it is in one, fails with EINTR. Where it is about to
+ * enter one, the interruption is lost: repeat it until the thread has answered. Returns an errno;
+ * EBUSY where the program has taken the signal for itself.
+ */
+int lk_interrupt_thread(pthread_t thread);
 
 /* The wait status macros of waitpid(2): exit code or -1, signal number or -1. */
 int lk_wait_exit_code(int status);
@@ -72,5 +94,11 @@ uint32_t lk_fork_count(void);
  * returns its pid. The child runs only async-signal-safe code.
  */
 pid_t lk_fork_sleeping_child(void);
+
+/*
+ * For tests: forks a child that calls `body` and exits with what it returns. Only for a program
+ * whose other threads hold no lock at this moment that `body` needs.
+ */
+pid_t lk_fork_calling(int (*body)(void *), void *context);
 
 #endif
