@@ -46,6 +46,7 @@ let package = Package(
             providers: [.apt(["libsodium-dev"])]
         ),
         .target(name: "CLockkeeperSystemd"),
+        .target(name: "CLockkeeperFaultVFS", dependencies: ["CLockkeeperSQLite"]),
 
         // 1 vocabulary
         room("LockkeeperDomain", []),
@@ -97,7 +98,7 @@ let package = Package(
             "LockkeeperSimulation",
             [
                 "LockkeeperDomain", "LockkeeperPlatform", "LockkeeperCrypto", "Lockkeeper",
-                "LockkeeperMessages",
+                "LockkeeperMessages", "CLockkeeperFaultVFS",
             ]
         ),
 
@@ -187,6 +188,13 @@ let package = Package(
             [
                 "LockkeeperDomain", "LockkeeperPlatform", "LockkeeperSQLite", "LockkeeperCrypto",
                 "LockkeeperStorage", "Lockkeeper", "LockkeeperMessages", "LockkeeperTesting",
+            ]
+        ),
+        tests(
+            "LockkeeperSimulationTests",
+            [
+                "LockkeeperDomain", "LockkeeperPlatform", "LockkeeperSQLite", "LockkeeperStorage",
+                "Lockkeeper", "LockkeeperMessages", "LockkeeperTesting", "LockkeeperSimulation",
             ]
         ),
         tests(

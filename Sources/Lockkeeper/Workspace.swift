@@ -115,7 +115,9 @@ public final class Workspace: Sendable {
     }
 
     /// Opens an instance of its own, with clocks of the caller's: another process, as far as locks,
-    /// connections and caches go. For tests.
+    /// connections and caches go. For tests and benchmarks.
+    ///
+    /// - Parameter vfs: the SQLite VFS that all files are opened with; the default one otherwise.
     package static func openApart(
         at path: String,
         name: String,
@@ -123,7 +125,8 @@ public final class Workspace: Sendable {
         schemas: [Schema] = [],
         limits: Limits = Limits(),
         clock: any MonotonicClock = SystemClock(),
-        wallClock: any WallClockSource = SystemWallClock()
+        wallClock: any WallClockSource = SystemWallClock(),
+        vfs: String? = nil
     ) async throws -> Workspace {
         try await blocking("lk-open") {
             try Workspace(
@@ -133,7 +136,8 @@ public final class Workspace: Sendable {
                 schemas: schemas,
                 limits: limits,
                 clock: clock,
-                wallClock: wallClock
+                wallClock: wallClock,
+                vfs: vfs
             )
         }
     }
@@ -145,7 +149,8 @@ public final class Workspace: Sendable {
         schemas: [Schema],
         limits: Limits,
         clock: any MonotonicClock,
-        wallClock: any WallClockSource
+        wallClock: any WallClockSource,
+        vfs: String? = nil
     ) throws {
         let paths = WorkspacePaths(root: folder.path)
         self.paths = paths
@@ -169,7 +174,8 @@ public final class Workspace: Sendable {
                 clock: clock,
                 wallClock: wallClock,
                 bootID: identity.bootID,
-                jitterSeed: generator.next()
+                jitterSeed: generator.next(),
+                vfs: vfs
             )
             let membership = try LockFileMembership(
                 path: paths.locks,

@@ -61,6 +61,19 @@ public final class TestWorkspace: Sendable {
         return workspace
     }
 
+    /// Opens the workspace as another process whose files are opened with a SQLite VFS of the test's.
+    package func process(
+        _ name: String,
+        role: Workspace.Role = .helper,
+        vfs: String
+    ) async throws -> Workspace {
+        let workspace = try await Workspace.openApart(
+            at: root, name: name, role: role, schemas: schemas, limits: limits, clock: clock,
+            wallClock: wallClock, vfs: vfs)
+        opened.withLock { $0.append(workspace) }
+        return workspace
+    }
+
     /// Looks through the files of every account that has any.
     ///
     /// - Throws: ``UnsoundStore`` with what was found.

@@ -35,7 +35,7 @@ private let house: [String: Set<String>] = [
     ],
     "LockkeeperSimulation": [
         "LockkeeperDomain", "LockkeeperPlatform", "LockkeeperCrypto", "Lockkeeper",
-        "LockkeeperMessages", "Synchronization",
+        "LockkeeperMessages", "CLockkeeperFaultVFS", "Synchronization",
     ],
     "LockkeeperCommand": [
         "LockkeeperDomain", "LockkeeperPlatform", "LockkeeperSystemd", "Lockkeeper",
