@@ -47,6 +47,7 @@ let package = Package(
         ),
         .target(name: "CLockkeeperSystemd"),
         .target(name: "CLockkeeperFaultVFS", dependencies: ["CLockkeeperSQLite"]),
+        .target(name: "CLockkeeperBaseline", dependencies: ["CLockkeeperSQLite"]),
 
         // 1 vocabulary
         room("LockkeeperDomain", []),
@@ -98,7 +99,7 @@ let package = Package(
             "LockkeeperSimulation",
             [
                 "LockkeeperDomain", "LockkeeperPlatform", "LockkeeperCrypto", "Lockkeeper",
-                "LockkeeperMessages", "CLockkeeperFaultVFS",
+                "LockkeeperMessages", "CLockkeeperFaultVFS", "CLockkeeperBaseline",
             ]
         ),
 

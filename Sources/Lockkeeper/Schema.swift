@@ -10,6 +10,9 @@ public struct Schema: Sendable {
     package let migrations: [Migration]
     package let probes: @Sendable (AccountInfo) -> [StoreInspection.Probe]
 
+    /// The SQL of all migrations in their order: what an empty database becomes.
+    package var sql: String { migrations.map(\.sql).joined(separator: "\n") }
+
     package init(
         owner: String,
         migrations: [Migration],

@@ -16,6 +16,9 @@ protocol Command: Sendable {
     /// Whether it runs until a signal asks it to end.
     static var endsBySignal: Bool { get }
 
+    /// Whether the help leaves it out: other commands of the program start it.
+    static var isHidden: Bool { get }
+
     /// Takes what it needs from a command line.
     ///
     /// - Throws: ``UsageError`` when something is missing or cannot be used.
@@ -30,4 +33,5 @@ protocol Command: Sendable {
 extension Command {
     static var options: [OptionSpecification] { [] }
     static var endsBySignal: Bool { false }
+    static var isHidden: Bool { false }
 }

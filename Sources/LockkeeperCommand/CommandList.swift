@@ -20,6 +20,8 @@ enum CommandList {
         StatusCommand.self,
         CheckCommand.self,
         DemoCommand.self,
+        BenchContentionCommand.self,
+        BenchWorkerCommand.self,
     ]
 
     /// Finds the command that some words begin with, and how many of them name it.

@@ -2,8 +2,9 @@
 enum Help {
     /// The list of commands.
     static var overview: String {
-        let width = (CommandList.all.map { $0.name.count }.max() ?? 0) + 2
-        let commands = CommandList.all.map {
+        let shown = CommandList.all.filter { !$0.isHidden }
+        let width = (shown.map { $0.name.count }.max() ?? 0) + 2
+        let commands = shown.map {
             "  \(padded($0.name, to: width))\($0.summary)"
         }
         return """

@@ -13,6 +13,11 @@ package struct DecodedLine: Sendable {
         return event
     }
 
+    /// An event that was never a line.
+    package init(_ event: Event) {
+        self.init(event, byteCount: event.approximateByteCount)
+    }
+
     /// A line that says an event.
     init(_ event: Event, byteCount: Int) {
         item = .event(event)

@@ -6,6 +6,10 @@ package enum SimulationError: Error, Sendable, CustomStringConvertible {
     case endedUnexpectedly(process: String, ending: String, lastErrors: [String])
     /// Thrown when a process printed a line that is none of its output format.
     case unreadableOutput(process: String, line: String)
+    /// Thrown when SQLite fails in the baseline of a benchmark.
+    case baselineFailed(path: String, code: Int32)
+    /// Thrown when messages that were acknowledged in a benchmark are not there afterwards.
+    case lost(acknowledged: Int, stored: Int)
     /// Thrown when an input file cannot be used.
     case unusableInput(path: String, reason: String)
 
@@ -18,6 +22,10 @@ package enum SimulationError: Error, Sendable, CustomStringConvertible {
             "\(process) ended unexpectedly: \(ending).\(Self.said(errors))"
         case .unreadableOutput(let process, let line):
             "\(process) printed a line that is no output of its command: \(line)"
+        case .baselineFailed(let path, let code):
+            "SQLite failed in the baseline at \(path) with code \(code)."
+        case .lost(let acknowledged, let stored):
+            "\(acknowledged) messages were acknowledged, but only \(stored) are there."
         case .unusableInput(let path, let reason):
             "\(path) cannot be used: \(reason)"
         }

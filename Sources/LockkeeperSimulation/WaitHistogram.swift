@@ -48,6 +48,17 @@ package struct WaitHistogram: Sendable, Hashable {
         return largest
     }
 
+    /// The histogram as numbers, so that it can be handed to another process.
+    package var numbers: [Int64] { [largest.wholeNanoseconds] + buckets.map(Int64.init) }
+
+    /// Reads ``numbers``; `nil` when they are none.
+    package init?(numbers: some Collection<Int64>) {
+        guard let first = numbers.first, numbers.allSatisfy({ $0 >= 0 }) else { return nil }
+        largest = .nanoseconds(first)
+        buckets = numbers.dropFirst().map(Int.init)
+        count = buckets.reduce(0, +)
+    }
+
     // The first eight buckets hold one number each; after them, eight to each power of two.
 
     private static func bucket(of nanoseconds: Int64) -> Int {

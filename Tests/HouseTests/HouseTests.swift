@@ -35,7 +35,7 @@ private let house: [String: Set<String>] = [
     ],
     "LockkeeperSimulation": [
         "LockkeeperDomain", "LockkeeperPlatform", "LockkeeperCrypto", "Lockkeeper",
-        "LockkeeperMessages", "CLockkeeperFaultVFS", "Synchronization",
+        "LockkeeperMessages", "CLockkeeperFaultVFS", "CLockkeeperBaseline", "Synchronization",
     ],
     "LockkeeperCommand": [
         "LockkeeperDomain", "LockkeeperPlatform", "LockkeeperSystemd", "Lockkeeper",

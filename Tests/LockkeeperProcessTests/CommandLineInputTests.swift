@@ -64,7 +64,7 @@ struct CommandLineInputTests {
             #expect(text.contains("\n  lockkeeper \(command.name)"), "\(command.name)")
             #expect(text.split(separator: "\n").allSatisfy { $0.count <= 100 }, "\(command.name)")
             for option in command.options { #expect(text.contains(option.usage)) }
-            #expect(Help.overview.contains(command.name))
+            #expect(Help.overview.contains("  \(command.name)  ") != command.isHidden)
         }
     }
 

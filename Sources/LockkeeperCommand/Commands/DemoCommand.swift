@@ -44,7 +44,7 @@ struct DemoCommand: Command {
         } else {
             plan = DemoPlan(seed: seed)
         }
-        let folder = try DemoFolder(kept: context.options.namedRoot)
+        let folder = try ScratchFolder(kept: context.options.namedRoot, for: "demo")
         defer { folder.remove() }
         guard let program = Environment.programPath else {
             throw CommandError(

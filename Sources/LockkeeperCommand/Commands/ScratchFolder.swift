@@ -1,24 +1,26 @@
 import LockkeeperDomain
 import LockkeeperPlatform
 
-/// The folder of a demo's workspace: one that was named and stays, or one of its own that goes.
-struct DemoFolder {
+/// The folder of a run that makes workspaces of its own: one that was named and stays, or one for
+/// temporary files that goes.
+struct ScratchFolder {
     /// The folder's path.
     let path: String
     private let isKept: Bool
 
     /// Takes the folder that was named, which must be missing or empty, so that nobody's accounts
-    /// become part of a demo; else makes one for temporary files.
+    /// become part of a run; else makes one for temporary files.
     ///
+    /// - Parameter purpose: what it is for, as one word.
     /// - Throws: ``CommandError`` when it has something in it, `SystemCallError` when it cannot be
     ///   made.
-    init(kept path: String?) throws {
+    init(kept path: String?, for purpose: String) throws {
         if let path {
             if try FileSystem.status(path)?.kind == .directory, try !FileSystem.list(path).isEmpty {
                 throw CommandError(
                     "not-empty",
                     .cannotCreate,
-                    "\(path) is not empty. Give the demo a folder of its own with --root, or none."
+                    "\(path) is not empty. Give the \(purpose) a folder of its own with --root, or none."
                 )
             }
             self.path = path
@@ -27,7 +29,7 @@ struct DemoFolder {
         }
         let parent = Environment.variable("TMPDIR") ?? "/tmp"
         let number = String(UInt64.random(in: 0...UInt64.max), radix: 36)
-        self.path = "\(parent)/lockkeeper-demo-\(number)"
+        self.path = "\(parent)/lockkeeper-\(purpose)-\(number)"
         isKept = false
         try FileSystem.makeDirectory(self.path)
     }

@@ -1,0 +1,58 @@
+import LockkeeperDomain
+
+/// What one process of a benchmark does.
+package struct BenchAssignment: Sendable, Hashable {
+    /// What it writes through.
+    package var store: Store
+    /// Its number: part of every id that it writes.
+    package var number: Int
+    /// Messages in one transaction.
+    package var batchCount: Int
+    /// How long it writes.
+    package var time: Duration
+    /// How much longer each sync takes.
+    package var syncDelay: Duration = .zero
+    /// How its messages reach Lockkeeper.
+    package var way: Way = .ingest
+    /// How much longer each transaction lasts than it needs.
+    package var hold: Duration = .zero
+    /// How long it rests between two writes; zero: not at all.
+    package var pause: Duration = .zero
+
+    /// What a process writes through.
+    package enum Store: String, Sendable, CaseIterable {
+        /// SQLite in plain C; see `CLockkeeperBaseline`.
+        case baseline
+        case lockkeeper
+    }
+
+    /// How messages reach Lockkeeper. The baseline knows one way.
+    package enum Way: String, Sendable, CaseIterable {
+        /// Through an ``Ingester``, which takes the next batch while the one before is synced.
+        case ingest
+        /// One write at a time, each awaited until it is durable.
+        case write
+    }
+
+    /// An assignment of its parts.
+    package init(store: Store, number: Int, batchCount: Int, time: Duration) {
+        self.store = store
+        self.number = number
+        self.batchCount = batchCount
+        self.time = time
+    }
+
+    /// The command line that gives a worker process this assignment.
+    package var arguments: [String] {
+        [
+            "bench-worker", "--store", store.rawValue, "--number", "\(number)",
+            "--batch", "\(batchCount)", "--time-us", Self.microseconds(time),
+            "--sync-delay-us", Self.microseconds(syncDelay), "--through", way.rawValue,
+            "--hold-us", Self.microseconds(hold), "--pause-us", Self.microseconds(pause),
+        ]
+    }
+
+    private static func microseconds(_ duration: Duration) -> String {
+        "\(duration.wholeNanoseconds / 1000)"
+    }
+}

@@ -1,0 +1,78 @@
+package import LockkeeperDomain
+
+/// What a run of several processes came to.
+package struct BenchFigures: Sendable, Hashable {
+    /// Durable commits of all processes in a second.
+    package var commitsPerSecond: Double
+    /// The commits of the least busy process over the mean; 1 is fair, 0 means that one got nothing.
+    package var fairness: Double
+    /// The longest time that any process waited between two commits, to the end of the run counted.
+    package var gap: Duration
+    /// The waits of all commits; see ``BenchTally/waits``.
+    package var p50: Duration
+    package var p99: Duration
+    package var p999: Duration
+    /// Writes that were refused because their wait was over.
+    package var busyCount: Double
+
+    /// The figures of one run.
+    ///
+    /// - Parameter time: how long the processes wrote.
+    package init(_ tallies: [BenchTally], over time: Duration) {
+        precondition(!tallies.isEmpty, "a run has processes")
+        let commitCount = tallies.map(\.commitCount).reduce(0, +)
+        let mean = Double(commitCount) / Double(tallies.count)
+        var waits = WaitHistogram()
+        for tally in tallies { waits.add(tally.waits) }
+        commitsPerSecond = Double(commitCount) / time.secondCount
+        let least = tallies.map(\.commitCount).min() ?? 0
+        fairness = mean > 0 ? Double(least) / mean : 0
+        gap = tallies.map(\.gap).max() ?? .zero
+        p50 = waits.quantile(0.5)
+        p99 = waits.quantile(0.99)
+        p999 = waits.quantile(0.999)
+        busyCount = Double(tallies.map(\.busyCount).reduce(0, +))
+    }
+
+    /// The median of each figure over several runs.
+    package init(medianOf runs: [BenchFigures]) {
+        precondition(!runs.isEmpty, "a median of something")
+        self = runs[0]
+        commitsPerSecond = median(runs.map(\.commitsPerSecond))
+        fairness = median(runs.map(\.fairness))
+        gap = median(runs.map(\.gap))
+        p50 = median(runs.map(\.p50))
+        p99 = median(runs.map(\.p99))
+        p999 = median(runs.map(\.p999))
+        busyCount = median(runs.map(\.busyCount))
+    }
+
+    /// Writes them as one JSON object; times in milliseconds.
+    package func write(into writer: inout JSONWriter) {
+        writer.beginObject()
+        for (name, value) in members {
+            writer.key(name)
+            writer.double((value * 1000).rounded() / 1000)
+        }
+        writer.endObject()
+    }
+
+    private var members: [(String, Double)] {
+        [
+            ("commits_per_s", commitsPerSecond), ("fair", fairness), ("gap", gap.milliseconds),
+            ("p50", p50.milliseconds), ("p99", p99.milliseconds), ("p999", p999.milliseconds),
+            ("busy", busyCount),
+        ]
+    }
+}
+
+/// The middle of some values; of an even number the lower middle one.
+func median<Value: Comparable>(_ values: [Value]) -> Value {
+    precondition(!values.isEmpty, "a median of something")
+    return values.sorted()[(values.count - 1) / 2]
+}
+
+extension Duration {
+    var milliseconds: Double { Double(wholeNanoseconds) / 1e6 }
+    var secondCount: Double { Double(wholeNanoseconds) / 1e9 }
+}

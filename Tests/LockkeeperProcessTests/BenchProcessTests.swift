@@ -1,0 +1,54 @@
+import LockkeeperPlatform
+import LockkeeperSimulation
+import Testing
+
+/// The benchmarks, tiny: they must not rot between two releases. Their figures are not judged here,
+/// because the machine has other work.
+@Suite("Benchmarks run with real processes and lose nothing that they acknowledged")
+struct BenchProcessTests {
+    @Test(
+        "two processes write on both sides, every process commits, and nobody is refused",
+        arguments: BenchAssignment.Way.allCases,
+        [1, 7]
+    )
+    func contention(_ way: BenchAssignment.Way, _ batchCount: Int) async throws {
+        var plan = ContentionPlan()
+        plan.processCount = 2
+        plan.batchCount = batchCount
+        plan.way = way
+        let report = try await run(plan)
+        #expect(report.lockkeeper.busyCount == 0)
+        #expect(report.lockkeeper.fairness > 0)
+        #expect(report.lockkeeper.commitsPerSecond > 0 && report.baseline.commitsPerSecond > 0)
+    }
+
+    @Test("a sync that takes longer slows the baseline down to what it allows")
+    func syncDelay() async throws {
+        var plan = ContentionPlan()
+        plan.processCount = 1
+        plan.syncDelay = .milliseconds(10)
+        let report = try await run(plan)
+        #expect(report.baseline.commitsPerSecond > 0 && report.baseline.commitsPerSecond <= 100)
+        #expect(report.lockkeeper.commitsPerSecond > 0)
+    }
+
+    @Test("a writer that rests is measured beside one that holds transactions in a loop")
+    func mixed() async throws {
+        var plan = ContentionPlan()
+        plan.isMixed = true
+        let report = try await run(plan)
+        #expect(report.lockkeeper.commitsPerSecond > 0)
+        #expect(report.lockkeeper.busyCount == 0)
+    }
+
+    private func run(_ plan: ContentionPlan) async throws -> ContentionReport {
+        var plan = plan
+        plan.time = .milliseconds(300)
+        plan.repeatCount = 1
+        let root = "/tmp/lk-bench-\(String(UInt64.random(in: 0 ... .max), radix: 36))"
+        try FileSystem.makeDirectory(root, mode: 0o700)
+        defer { try? FileSystem.removeTree(root) }
+        let run = ContentionRun(plan, program: CommandRunner.program, root: root) { _ in }
+        return try await run.run()
+    }
+}
