@@ -81,6 +81,10 @@ final class AccountWriter: @unchecked Sendable {
         return outcome
     }
 
+    /// Makes sure that what was committed went into the files that stand at their paths (5.5).
+    /// Called once WRITER was let go, so that nobody waits for it, and before the acknowledgement.
+    func checkFiles() throws { try storeWriter.checkFiles() }
+
     /// Tells the others what was committed. Never waits.
     func announce(_ change: CommittedChange) {
         announcements.announce(

@@ -16,14 +16,16 @@ final class Announcements: Sendable {
     }
 
     /// Hands a range over. Never waits; one that is lost costs delay, never data (I-7).
-    func announce(_ range: ChangeRange) {
+    func announce(_ range: @autoclosure () -> ChangeRange) {
         if let hub = hub.withLock({ $0 }) {
-            hub.announce(range)
+            hub.announce(range())
         } else {
-            announcer.announce(range)
+            announcer.announce(range())
         }
-        let feeds = localFeeds.withLock { Array($0.values) }
-        for wake in feeds { wake.signal() }
+        // Each signal is one write that does not wait.
+        localFeeds.withLock { feeds in
+            for wake in feeds.values { wake.signal() }
+        }
     }
 
     /// From now on ranges go into this process's own hub; `nil` ends that.

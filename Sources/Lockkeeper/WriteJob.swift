@@ -81,6 +81,11 @@ final class WriteJob<Value: Sendable>: AdmittedWork {
         case .waiting: preconditionFailure("finished before it was performed")
         case .failed(let error): completion(.failure(error))
         case .committed(let value, let receipt, let change):
+            do {
+                try writer.checkFiles()
+            } catch {
+                return completion(.failure(error))
+            }
             if let change { writer.announce(change) }
             writer.makeDurable(durability, othersWait: othersWait) { [completion] result in
                 completion(result.map { (value, receipt) })

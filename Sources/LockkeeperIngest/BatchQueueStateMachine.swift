@@ -15,7 +15,9 @@ package struct ProducerID: Sendable, Hashable {
 ///       └───────fail()──────┴──▶ closed
 ///
 /// - *open* takes elements. One that does not fit makes its producer wait; while anybody waits,
-///   everybody who comes later waits behind, so that no small element overtakes a large one.
+///   everybody who comes later waits behind, so that no small element overtakes a large one. They
+///   are let in when the queue has emptied to a half: a producer that was woken then fills the
+///   other half, instead of being woken for each batch by the thread that holds up everybody.
 /// - *draining* takes none, but those who waited before the end of input are still let in, in
 ///   order. Every batch is ready.
 /// - *closed* holds nothing: `fail` has given back what was queued and refused who waited.
@@ -259,8 +261,12 @@ package struct BatchQueueStateMachine<Element: Sendable>: Sendable {
         if !front.isFull { extendFront(with: entry) }
     }
 
-    /// Lets waiting producers in, strictly from the first on.
+    /// Lets waiting producers in, strictly from the first on. While anybody waits a batch is ready,
+    /// so that the queue comes to its half without them.
     private mutating func admitWaiters() -> [ProducerID] {
+        guard counters.queuedEventCount <= limits.queueEventCountMax / 2,
+            counters.queuedByteCount <= limits.queueByteCountMax / 2
+        else { return [] }
         var resumed: [ProducerID] = []
         while let waiter = waiters.first, fits(waiter.entry) {
             _ = waiters.popFirst()

@@ -40,12 +40,17 @@ package final class Announcer: Sendable {
     package var droppedCount: Int { state.withLock { $0.droppedCount } }
 
     /// Announces commits. One `send` where a hub listens.
-    package func announce(_ range: ChangeRange) {
-        // A range that no line can hold is found by the gap that it leaves.
-        guard
-            let line = NotifierLine.encode(.announce(range), byteCountMax: lineByteCountMax)
-        else { return }
+    package func announce(_ range: @autoclosure () -> ChangeRange) {
         state.withLock { state in
+            // Where nobody listens there is nothing to write, and no range to be made.
+            guard connect(&state) != nil else {
+                state.droppedCount += 1
+                return
+            }
+            // A range that no line can hold is found by the gap that it leaves.
+            guard
+                let line = NotifierLine.encode(.announce(range()), byteCountMax: lineByteCountMax)
+            else { return }
             if !deliver(line, &state) { state.droppedCount += 1 }
         }
     }

@@ -3,8 +3,8 @@ import LockkeeperPlatform
 /// Notices that the files of an open store no longer stand at their paths.
 ///
 /// SQLite keeps writing into a file that was renamed or removed, and would report success. So the
-/// files' identities are taken when the store is opened and compared after each commit (5.5 of the
-/// design, B34's kin). Not `Sendable`: it belongs to the connection it watches.
+/// files' identities are taken when the store is opened and compared before each acknowledgement
+/// (5.5 of the design, B34's kin). Not `Sendable`: it belongs to the connection it watches.
 struct FileWatch {
     private let files: [(path: String, identity: FileIdentity)]
 

@@ -13,8 +13,8 @@ package import LockkeeperSQLite
 ///       ├─ throws, or cancelled ──▶ ROLLBACK
 ///       │ commit-log row, when something changed                              (I-3)
 ///     COMMIT
-///       │ the files still stand at their paths
-///     outcome
+///       │ WRITER may be let go
+///     checkFiles(): they still stand at their paths                           (5.5)
 ///
 /// Not `Sendable`: it belongs to the thread that holds the account's WRITER.
 package final class StoreWriter {
@@ -86,7 +86,8 @@ package final class StoreWriter {
     /// Runs a closure in a transaction.
     ///
     /// The closure may run more than once; what it did before is rolled back then. Between COMMIT
-    /// and the return nothing waits, and the commit is not durable yet.
+    /// and the return nothing waits, and the commit is not durable yet. Before it is acknowledged
+    /// ``checkFiles()`` is called.
     ///
     /// - Parameters:
     ///   - token: the right to write, checked inside of the transaction.
@@ -94,9 +95,8 @@ package final class StoreWriter {
     ///   - isCancelled: asked before COMMIT begins, and not after.
     ///   - body: what to do. The connection must not leave it.
     /// - Throws: what the closure throws; ``StorageError/superseded(held:current:state:)``;
-    ///   ``StorageError/cancelled``; ``StorageError/fileReplaced(path:)``; what SQLite throws, busy
-    ///   at the deadline. Nothing of the closure's was committed then, but for a file that was
-    ///   replaced.
+    ///   ``StorageError/cancelled``; what SQLite throws, busy at the deadline. Nothing of the
+    ///   closure's was committed then.
     package func transaction<Value>(
         token: FencingToken,
         deadline: Deadline,
@@ -115,9 +115,7 @@ package final class StoreWriter {
                     jump = try raiseNumbers(token) ?? jump
                     continue
                 }
-                let outcome = try run(head, after: jump, isCancelled, body)
-                try watch.check()
-                return outcome
+                return try run(head, after: jump, isCancelled, body)
             } catch {
                 connection.rollBack()
                 guard Self.isStaleSnapshot(error), restartCount < Self.restartCountMax else {
@@ -127,6 +125,14 @@ package final class StoreWriter {
             }
         }
     }
+
+    /// Makes sure that the file, its log and the log's index still stand at their paths: SQLite
+    /// writes on into files that were moved away, and reports success. The caller need not hold
+    /// WRITER any more.
+    ///
+    /// - Throws: ``StorageError/fileReplaced(path:)``; what was committed may be in no file then
+    ///   that anybody will open.
+    package func checkFiles() throws(StorageError) { try watch.check() }
 
     /// Raises this store's fence; see ``Fence/advance(_:path:to:_:)``.
     ///

@@ -1,3 +1,4 @@
+import LockkeeperDomain
 import Testing
 
 @testable import LockkeeperIngest
@@ -63,6 +64,20 @@ import Testing
             batches: ". . . abc/def/ghi . .",
             resumed: ". . . ghi . ."
         )
+    }
+
+    @Test("producers that wait are let in when the queue has emptied to a half, not one by one")
+    func lowMark() {
+        var limits = BatchLimits.small
+        limits.batchEventCountMax = 1
+        var machine = BatchQueueStateMachine<Int>(limits: limits)
+        let now = MonotonicInstant(nanoseconds: 0)
+        let (first, second) = (ProducerID(6), ProducerID(7))
+        for element in 0..<8 {
+            _ = machine.offer(.init(element, 1, 1), by: ProducerID(UInt64(element)), at: now)
+        }
+        let resumed = (0..<4).map { _ in machine.takeBatch(at: now).resumed }
+        #expect(resumed == [[], [], [first, second], []])
     }
 
     @Test("a small element does not overtake a large one that waits")

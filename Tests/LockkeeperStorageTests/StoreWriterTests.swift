@@ -214,10 +214,13 @@ struct StoreWriterTests {
     func fileReplaced(suffix: String, anotherStands: Bool) throws {
         let writer = try store.writer()
         try TestStore.insert(with: writer)
+        try writer.checkFiles()
         let path = store.path + suffix
         #expect(rename(path, path + ".moved") == 0)
         if anotherStands { close(open(path, O_CREAT | O_RDWR, 0o600)) }
-        let error = #expect(throws: StorageError.self) { try TestStore.insert(with: writer) }
+        // SQLite itself is content.
+        try TestStore.insert(with: writer)
+        let error = #expect(throws: StorageError.self) { try writer.checkFiles() }
         guard case .fileReplaced(path) = error else {
             Issue.record("not replaced but \(String(describing: error))")
             return
