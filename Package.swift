@@ -194,7 +194,8 @@ let package = Package(
         tests(
             "LockkeeperSimulationTests",
             [
-                "LockkeeperDomain", "LockkeeperPlatform", "LockkeeperSQLite", "LockkeeperStorage",
+                "LockkeeperTestSupport", "LockkeeperDomain", "LockkeeperPlatform",
+                "LockkeeperSQLite", "LockkeeperStorage",
                 "Lockkeeper", "LockkeeperMessages", "LockkeeperTesting", "LockkeeperSimulation",
             ]
         ),

@@ -68,8 +68,15 @@ public final class TestWorkspace: Sendable {
         vfs: String
     ) async throws -> Workspace {
         let workspace = try await Workspace.openApart(
-            at: root, name: name, role: role, schemas: schemas, limits: limits, clock: clock,
-            wallClock: wallClock, vfs: vfs)
+            at: root,
+            name: name,
+            role: role,
+            schemas: schemas,
+            limits: limits,
+            clock: clock,
+            wallClock: wallClock,
+            vfs: vfs
+        )
         opened.withLock { $0.append(workspace) }
         return workspace
     }

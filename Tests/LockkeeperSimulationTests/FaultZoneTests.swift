@@ -2,6 +2,7 @@ import LockkeeperDomain
 import LockkeeperPlatform
 import LockkeeperSQLite
 import LockkeeperSimulation
+import LockkeeperTestSupport
 import Testing
 
 @Suite("A zone of faults: it does what it is set to do, and only there")

@@ -3,6 +3,7 @@ import LockkeeperDomain
 import LockkeeperPlatform
 import LockkeeperSQLite
 import LockkeeperSimulation
+import LockkeeperTestSupport
 import LockkeeperTesting
 import Testing
 
@@ -43,10 +44,6 @@ struct ResetProofTests {
         arguments: [LogBefore.grows, .isCopied]
     )
     func lockkeeper(_ before: LogBefore) async throws {
-        try #require(
-            SQLiteLibrary.hasLogResetDefect,
-            "this SQLite \(SQLiteLibrary.version) has the fix: the test would prove nothing"
-        )
         var limits = Limits()
         limits.checkpointFrameCountWithoutHost = 200
         try await TestWorkspace.with(limits: limits) { test in

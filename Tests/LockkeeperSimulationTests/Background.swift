@@ -1,20 +1,6 @@
 import LockkeeperDomain
 import LockkeeperPlatform
-
-/// Runs what blocks on a thread of its own: the cooperative pool has few, and other tests need them.
-func onOwnThread<Value: Sendable>(
-    _ body: @escaping @Sendable () throws -> Value
-) async throws -> Value {
-    try await withCheckedThrowingContinuation { continuation in
-        do {
-            _ = try WorkerThread.start(name: "test") {
-                continuation.resume(with: Result { try body() })
-            }
-        } catch {
-            continuation.resume(throwing: error)
-        }
-    }
-}
+import LockkeeperTestSupport
 
 /// Something that goes on beside the test, on a thread of its own.
 final class Background<Value: Sendable>: Sendable {
@@ -30,8 +16,9 @@ final class Background<Value: Sendable>: Sendable {
 
     /// Waits for its end, on a thread that may block, and gives what it returned.
     func value() throws -> Value {
-        let end = Deadline(after: .seconds(30), from: SystemClock().now())
-        guard let outcome = result.wait(until: end, for: { $0 }) else { throw StillRunning() }
+        guard let outcome = result.wait(until: patience(), for: { $0 }) else {
+            throw StillRunning()
+        }
         return try outcome.get()
     }
 
