@@ -1,29 +1,34 @@
 import LockkeeperDomain
 import LockkeeperLocking
 import LockkeeperPlatform
-import LockkeeperSQLite
 import LockkeeperStorage
 import Synchronization
 
-/// Copies the write-ahead log into the database file when it has grown (5.4).
+/// Decides when the write-ahead log is copied into the database file, and has it done (5.4).
 ///
 /// One process at a time does it, under MAINTENANCE, on a thread of its own and never on the path of
-/// somebody's commit. For the whole of each checkpoint a second connection holds a read transaction,
-/// so that nobody, ours or foreign, can restart the log meanwhile; and WRITER is held, so that the
-/// log can restart with the next commit after it (I-10).
+/// somebody's commit. A long log is first copied while writers go on; the short rest is copied under
+/// WRITER, so that the next commit can begin the log anew. A log whose file has grown past the
+/// degraded mark is shortened then, when no reader is in the way.
 final class Checkpointer: Sendable {
     private struct State {
         var isWanted = false
         var isClosed = false
+        /// The size of the log, in frames, that was told last.
+        var frameCount = 0
+        /// A reader kept the last checkpoint from its end: before this the next one would be too.
+        var nextAttempt: MonotonicInstant?
+        /// How many in a row a reader kept from their end.
+        var incompleteCount = 0
         var thread: WorkerThread?
     }
 
     private let monitor = Monitor(State())
-    private let frameCountMark: @Sendable () -> Int
     private let attachment: AccountAttachment
     private let path: String
     private let environment: StoreEnvironment
-    private let waitMax: Duration
+    private let limits: Limits
+    private let frameCountMark: @Sendable () -> Int
 
     /// - Parameter frameCountMark: the size of the log, in frames, from which it is copied. It
     ///   depends on whether a host lives.
@@ -31,21 +36,24 @@ final class Checkpointer: Sendable {
         attachment: AccountAttachment,
         path: String,
         environment: StoreEnvironment,
-        waitMax: Duration,
+        limits: Limits,
         frameCountMark: @escaping @Sendable () -> Int
     ) {
         self.attachment = attachment
         self.path = path
         self.environment = environment
-        self.waitMax = waitMax
+        self.limits = limits
         self.frameCountMark = frameCountMark
     }
 
     /// Says how many frames the log has after a commit. Never waits.
     func logGrew(to frameCount: Int) {
         guard frameCount >= frameCountMark() else { return }
+        let now = environment.clock.now()
         let isNews = monitor.withLock { state in
+            state.frameCount = frameCount
             guard !state.isClosed, !state.isWanted else { return false }
+            if let next = state.nextAttempt, now < next { return false }
             state.isWanted = true
             if state.thread == nil {
                 state.thread = try? WorkerThread.start(name: "lk-checkpoint") { [self] in run() }
@@ -65,50 +73,51 @@ final class Checkpointer: Sendable {
         thread?.join()
     }
 
+    // MARK: - On the thread
+
     private func run() {
-        while waitUntilWanted() {
+        while let frameCount = waitUntilWanted() {
             // A checkpoint that could not be made is made after one of the next commits; the log
             // only grows meanwhile, and `status` tells.
-            try? checkpoint()
-            monitor.withLock { $0.isWanted = false }
+            let isComplete = (try? checkpoint(frameCount)) ?? false
+            let now = environment.clock.now()
+            monitor.withLock { state in
+                state.isWanted = false
+                let wait = limits.checkpointRetry.ceiling(attempt: state.incompleteCount)
+                state.nextAttempt = isComplete ? nil : now.advanced(by: wait)
+                state.incompleteCount = isComplete ? 0 : state.incompleteCount + 1
+            }
         }
     }
 
-    private func waitUntilWanted() -> Bool {
-        monitor.wait(until: .never) { state -> Bool? in
-            if state.isClosed { return false }
-            return state.isWanted ? true : nil
-        } ?? false
+    private func waitUntilWanted() -> Int? {
+        monitor.wait(until: .never) { state -> Int?? in
+            if state.isClosed { return .some(nil) }
+            return state.isWanted ? .some(state.frameCount) : .none
+        } ?? nil
     }
 
-    private func checkpoint() throws {
+    /// Returns whether everything in the log was copied.
+    private func checkpoint(_ frameCount: Int) throws -> Bool {
         let membership = attachment.membership
         // Another process that is at it does it for everybody.
-        guard let maintenance = try membership.tryAcquire(.maintenance, .exclusive) else { return }
-        let deadline = Deadline(after: waitMax, from: environment.clock.now())
-        let (path, environment) = (path, environment)
-        let work: @Sendable () throws -> Void = {
-            let holder = try StoreFile.open(
-                path,
-                for: .reading,
-                environment: environment,
-                busyDeadline: deadline
-            )
-            try holder.begin(.deferred)
-            _ = try holder.value("SELECT generation FROM lk_fence")
-            defer {
-                holder.rollBack()
-                try? holder.close()
-            }
-            let worker = try StoreFile.open(
-                path,
-                for: .maintaining,
-                environment: environment,
-                busyDeadline: deadline
-            )
-            defer { try? worker.close() }
-            _ = try worker.checkpoint(.passive)
+        guard let maintenance = try membership.tryAcquire(.maintenance, .exclusive) else {
+            return true
         }
-        try maintenance.whileHeld { try attachment.underWriter(deadline: deadline, work) }
+        let deadline = Deadline(after: limits.admissionWaitMax, from: environment.clock.now())
+        let step = CheckpointStep(
+            path: path,
+            environment: environment,
+            deadline: deadline,
+            limits: limits
+        )
+        return try maintenance.whileHeld {
+            if frameCount > limits.checkpointFrameCountUnderWriter { _ = try step.copy() }
+            return try attachment.underWriter(deadline: deadline) {
+                guard try step.copy() else { return false }
+                try step.shortenIfDegraded()
+                return true
+            }
+        }
     }
 }

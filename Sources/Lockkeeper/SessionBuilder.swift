@@ -85,7 +85,7 @@ struct SessionBuilder {
             attachment: attachment,
             path: path,
             environment: environment,
-            waitMax: waitMax,
+            limits: workspace.limits,
             frameCountMark: { [weak workspace] in workspace?.checkpointMark ?? .max }
         )
         let syncer = LogSyncer { [attachment] in

@@ -36,6 +36,14 @@ public struct Limits: Sendable, Hashable {
     public var checkpointFrameCount = 1000
     /// Frames in the log before a process checkpoints where no host lives.
     public var checkpointFrameCountWithoutHost = 2000
+    /// Frames in the log above which the most of it is copied before WRITER is taken: 16 MiB take
+    /// tens of milliseconds, for which writers need not wait.
+    public var checkpointFrameCountUnderWriter = 4000
+    /// How long shortening the log may wait for readers, while every writer waits with it.
+    public var truncateWaitMax: Duration = .milliseconds(50)
+    /// How long a checkpoint that a reader kept from its end is not tried again. Most readers are gone
+    /// in a moment; one that stays makes each attempt wait twice as long as the one before.
+    public var checkpointRetry = Backoff(least: .milliseconds(4), largest: .seconds(1))
     /// Size of the log from which the store counts as degraded.
     public var logByteCountDegraded = 64 * 1024 * 1024
 

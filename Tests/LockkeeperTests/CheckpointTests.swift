@@ -47,6 +47,45 @@ struct CheckpointTests {
         }
     }
 
+    // B15: the log is shortened by itself once the reader that pinned it has gone.
+    @Test("a log that grew past its mark under a reader is short again after the reader has gone")
+    func pinnedLog() async throws {
+        var limits = Limits()
+        limits.checkpointFrameCountWithoutHost = 50
+        limits.checkpointFrameCountUnderWriter = 200
+        limits.logByteCountDegraded = 1_000_000
+        try await withNotes(limits: limits) { test, app, alice in
+            let gate = Gate()
+            let reader = try await test.process("reader").session("alice")
+            let pinned = Task {
+                try await reader.database.read { transaction in
+                    _ = try transaction.query("SELECT count(*) FROM note") { $0.integer(0) }
+                    gate.arrive()
+                    gate.waitUntilOpen()
+                }
+            }
+            await gate.arrived()
+            for round in 0..<600 { try await alice.note("\(round)") }
+            let grown = try await logByteCount(app)
+            #expect(grown > Int64(limits.logByteCountDegraded))
+            #expect(try await app.status().accounts.first?.isDegraded == true)
+            gate.open()
+            try await pinned.value
+            // The pinned checkpoint was put off; each commit after that may be the one that begins
+            // the next.
+            test.clock.advance(by: limits.checkpointRetry.largest)
+            var rounds = 0
+            while try await logByteCount(app) > Int64(limits.logByteCountDegraded), rounds < 500 {
+                try await alice.note("after")
+                test.clock.advance(by: limits.checkpointRetry.largest)
+                rounds += 1
+            }
+            #expect(rounds < 500)
+            #expect(try await app.status().accounts.first?.isDegraded == false)
+            #expect(try await alice.notes().count == 600 + rounds)
+        }
+    }
+
     /// A page and its header in the log.
     private static let frameByteCount: Int64 = 4_096 + 24
 

@@ -1,0 +1,71 @@
+import LockkeeperDomain
+import LockkeeperPlatform
+import LockkeeperSQLite
+import LockkeeperStorage
+
+/// What is done to the log, by whoever holds MAINTENANCE (5.4).
+struct CheckpointStep: Sendable {
+    let path: String
+    let environment: StoreEnvironment
+    let deadline: Deadline
+    let limits: Limits
+
+    /// Copies what no reader needs any more into the database file.
+    ///
+    /// For the whole of it a second connection holds a read transaction, so that nobody, ours or
+    /// foreign, can restart the log meanwhile: that is what SQLite before 3.51.3 gets wrong (I-10).
+    ///
+    /// - Returns: whether everything in the log was copied.
+    func copy() throws -> Bool {
+        try withReader {
+            try withWorker { try $0.checkpoint(.passive).isComplete }
+        }
+    }
+
+    /// Shortens a log file that has grown past the degraded mark, after everything in it was copied.
+    /// The caller holds WRITER.
+    ///
+    /// The next commits are dearer, because the file grows again; so it is done only here. A reader
+    /// that came meanwhile is waited for shortly: whoever writes waits with us. Our own reader is
+    /// opened anew, because one that began on the log would be in the way itself.
+    func shortenIfDegraded() throws {
+        let size = try FileSystem.status(path + "-wal")?.size ?? 0
+        guard size > Int64(limits.logByteCountDegraded) else { return }
+        try withReader {
+            try withWorker { worker in
+                worker.busyDeadline = Deadline(
+                    after: limits.truncateWaitMax,
+                    from: environment.clock.now()
+                )
+                do throws(SQLiteError) {
+                    _ = try worker.checkpoint(.truncate)
+                } catch {
+                    // A reader stands on the log: it is tried again when the log has grown again.
+                    guard ResultCode.busy ~= error.code else { throw error }
+                }
+            }
+        }
+    }
+
+    private func withReader<Value>(_ body: () throws -> Value) throws -> Value {
+        let reader = try open(for: .reading)
+        try reader.begin(.deferred)
+        _ = try reader.value("SELECT generation FROM lk_fence")
+        defer {
+            reader.rollBack()
+            // Closing fails only while a statement is held.
+            try? reader.close()
+        }
+        return try body()
+    }
+
+    private func withWorker<Value>(_ body: (Connection) throws -> Value) throws -> Value {
+        let worker = try open(for: .maintaining)
+        defer { try? worker.close() }
+        return try body(worker)
+    }
+
+    private func open(for purpose: StoreFile.Purpose) throws -> Connection {
+        try StoreFile.open(path, for: purpose, environment: environment, busyDeadline: deadline)
+    }
+}
