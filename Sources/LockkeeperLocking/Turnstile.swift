@@ -1,3 +1,4 @@
+import Glibc
 import LockkeeperDomain
 import LockkeeperPlatform
 import Synchronization
@@ -9,7 +10,8 @@ import Synchronization
 /// The kernel wakes whoever waits for a lock, but the releaser is still running and would take the
 /// lock again before a waiter gets to it: with 8 writers one process can get 1 commit while the
 /// others get 4 300. Here the releaser of WRITER must first take QUEUE, where the next one stands
-/// already, so nobody who stands there is ever overtaken. Where the one who stands there is
+/// already, so nobody who stands there is ever overtaken; those who still wait for QUEUE can be, by a
+/// few places (``AdmissionRun``). Where the one who stands there is
 /// stopped, QUEUE is passed by; ``Passage`` has the rules.
 ///
 /// Lock rules
@@ -29,6 +31,7 @@ package final class Turnstile: Sendable {
     private let mark = ForkMark.current
     // Nanoseconds; only the one thread that enters uses it.
     private let nextPathCheck = Atomic<Int64>(.min)
+    private let run = Mutex(AdmissionRun())
 
     private static let queue = LockFileLayout.byte(of: .queue)
     private static let writer = LockFileLayout.byte(of: .writer)
@@ -70,8 +73,11 @@ package final class Turnstile: Sendable {
         beforeWaiting: (LockByte) throws(LockingError) -> Void = { _ in }
     ) throws(LockingError) -> Admission {
         guard mark.isCurrent else { throw .forkedChild }
+        if run.withLock({ $0.shouldStepBack() }) { sched_yield() }
         do throws(LockingError) {
-            return Admission(turnstile: self, number: try pass(beforeWaiting))
+            let number = try pass(beforeWaiting)
+            run.withLock { $0.note(number) }
+            return Admission(turnstile: self, number: number)
         } catch {
             releaseAll()
             throw error
