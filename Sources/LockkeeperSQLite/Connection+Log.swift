@@ -15,8 +15,9 @@ package struct CheckpointResult: Sendable, Hashable {
     /// How many of them are in the database file.
     package let checkpointedFrameCount: Int
 
-    /// Whether the next writer can begin the log anew.
-    package var isComplete: Bool { logFrameCount == checkpointedFrameCount }
+    /// Whether the next writer can begin the log anew. SQLite counts -1 where it did nothing, on a
+    /// connection that has not read yet.
+    package var isComplete: Bool { logFrameCount >= 0 && logFrameCount == checkpointedFrameCount }
 }
 
 extension Connection {
