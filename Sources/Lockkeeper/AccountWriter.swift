@@ -3,6 +3,7 @@ import LockkeeperLocking
 import LockkeeperPlatform
 import LockkeeperSQLite
 import LockkeeperStorage
+import Synchronization
 
 /// The writing side of a session: the write connection, the thread that stands in the turnstile,
 /// and the sync behind them.
@@ -24,6 +25,7 @@ final class AccountWriter: @unchecked Sendable {
     /// PRESENCE, for as long as there is a connection.
     private let attachment: AccountAttachment
     private let clock: any MonotonicClock
+    private let syncFailure = Mutex<(any Error)?>(nil)
 
     init(
         token: FencingToken,
@@ -67,6 +69,7 @@ final class AccountWriter: @unchecked Sendable {
         isCancelled: () -> Bool,
         body: (Connection, inout TopicSet) throws -> Value
     ) throws -> TransactionOutcome<Value> {
+        if let failure = syncFailure.withLock({ $0 }) { throw failure }
         if !storeWriter.connection.isUsable {
             // A rollback failed: nobody knows in which state that connection is.
             storeWriter = try reopen()
@@ -103,10 +106,24 @@ final class AccountWriter: @unchecked Sendable {
         othersWait: Bool,
         completion: @escaping LogSyncer.Completion
     ) {
+        let completion: LogSyncer.Completion = { [self] result in completion(judge(result)) }
         switch (durability, othersWait || !syncer.isIdle) {
         case (.committed, _): completion(.success(()))
         case (.durable, true): syncer.sync(completion)
         case (.durable, false): completion(Result { try storeWriter.connection.syncLog() })
+        }
+    }
+
+    /// Whether a write may be acknowledged after a sync.
+    ///
+    /// A sync that failed may have lost what was written before it, and the next one says nothing
+    /// of that: Linux counts the pages as written. After the first failure nothing is acknowledged
+    /// through this session any more.
+    private func judge(_ result: Result<Void, any Error>) -> Result<Void, any Error> {
+        syncFailure.withLock { failure in
+            if let failure { return .failure(failure) }
+            if case .failure(let error) = result { failure = error }
+            return result
         }
     }
 
