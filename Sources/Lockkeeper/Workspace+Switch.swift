@@ -94,6 +94,10 @@ extension Workspace {
                 .retired,
                 deadline: deadline
             )
+        } catch let error as StorageError where error.isAboutTheFile {
+            // A file that is missing or damaged takes no batch of anybody's. The account is retired
+            // in the registry, and whoever activates it again writes its fence first.
+            return
         } catch {
             let files = try AccountFiles(old.account, of: self)
             if files.fencesAreBelow(old.generation, deadline: deadline) {

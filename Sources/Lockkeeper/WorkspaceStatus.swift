@@ -30,13 +30,15 @@ public struct WorkspaceStatus: Sendable, Hashable {
         /// What the registry says of it.
         public let info: AccountInfo
         /// The size of its write-ahead log in bytes; 0 before it was first activated.
-        public let logByteCount: Int64
+        public fileprivate(set) var logByteCount: Int64
         /// Whether the log is so large that the account counts as degraded.
-        public let isDegraded: Bool
+        public fileprivate(set) var isDegraded: Bool
         /// The newest commit; `nil` before it was first activated.
-        public let head: Position?
+        public fileprivate(set) var head: Position?
         /// Who has it open.
-        public let processes: [Process]
+        public fileprivate(set) var processes: [Process]
+        /// Why its files could not be looked at, as a sentence; `nil` where they could.
+        public fileprivate(set) var problem: String?
     }
 
     /// The folder.
@@ -73,36 +75,49 @@ extension Workspace {
         }
     }
 
+    /// What can be seen of an account. Its lock file is looked at first, because a process that is
+    /// stopped while it opens the database keeps everybody from reading it, and stands there by name.
     private func status(of record: AccountRecord) throws -> WorkspaceStatus.Account {
-        let info = AccountInfo(record)
-        guard record.messagesFile > 0 else {
-            return WorkspaceStatus.Account(
-                info: info,
-                logByteCount: 0,
-                isDegraded: false,
-                head: nil,
-                processes: []
-            )
-        }
+        var account = WorkspaceStatus.Account(info: AccountInfo(record))
+        guard record.messagesFile > 0 else { return account }
         let files = try AccountFiles(record.id, of: self)
-        let path = try files.path(of: .messages)
-        let reader = try StoreReader(
-            path: path,
-            account: record.id,
-            environment: environment,
-            busyDeadline: deadlineOfOpening()
+        account.processes = try processesWithLocks(
+            in: files.attachment.membership,
+            locks: [.entry, .maintenance, .queue, .writer]
         )
-        defer { try? reader.close() }
-        let logByteCount = try FileSystem.status(path + "-wal")?.size ?? 0
-        return WorkspaceStatus.Account(
-            info: info,
-            logByteCount: logByteCount,
-            isDegraded: logByteCount > Int64(limits.logByteCountDegraded),
-            head: try reader.head().position,
-            processes: try processesWithLocks(
-                in: files.attachment.membership,
-                locks: [.entry, .maintenance, .queue, .writer]
+        do {
+            let path = try files.path(of: .messages)
+            let reader = try StoreReader(
+                path: path,
+                account: record.id,
+                environment: environment,
+                busyDeadline: Deadline(after: Self.statusPatience, from: clock.now())
             )
+            defer { try? reader.close() }
+            account.logByteCount = try FileSystem.status(path + "-wal")?.size ?? 0
+            account.isDegraded = account.logByteCount > Int64(limits.logByteCountDegraded)
+            account.head = try reader.head().position
+        } catch {
+            let mapped = ErrorMapping.map(error, subject: "account \(record.id)")
+            account.problem = String(describing: mapped)
+        }
+        return account
+    }
+
+    /// Longer than any healthy transaction keeps a reader from opening.
+    private static let statusPatience = Duration.milliseconds(500)
+}
+
+extension WorkspaceStatus.Account {
+    /// An account of which nothing but the registry's row is known yet.
+    fileprivate init(info: AccountInfo) {
+        self.init(
+            info: info,
+            logByteCount: 0,
+            isDegraded: false,
+            head: nil,
+            processes: [],
+            problem: nil
         )
     }
 }

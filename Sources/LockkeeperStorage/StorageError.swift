@@ -55,6 +55,17 @@ package enum StorageError: Error, Sendable, CustomStringConvertible {
     /// Thrown when a row of the registry cannot be read.
     case malformedRegistry(reason: String)
 
+    /// Whether the file itself is missing, damaged or no store, so that nobody can write it.
+    package var isAboutTheFile: Bool {
+        switch self {
+        case .notAStore, .fenceMissing, .wrongAccount: true
+        case .sqlite(let error):
+            [.cannotOpen, .notADatabase, .corrupt].contains { $0 ~= error.code }
+        case .system(let error): error.errno == .noSuchFile
+        default: false
+        }
+    }
+
     /// Whether another program held the database's lock until the deadline.
     package var isBusy: Bool {
         if case .sqlite(let error) = self { ResultCode.busy ~= error.code } else { false }

@@ -9,7 +9,8 @@ struct StatusCommand: Command {
     static let details = """
         Shows the host, each account with its state, generation and log size, and each process that
         has it open: what it is doing, for how long, which locks it holds, and whether it is
-        stopped. Changes nothing and waits for nobody.
+        stopped. Waits for no writer. Like every command it
+        first finishes a switch that was interrupted.
 
           lockkeeper status --json
         """

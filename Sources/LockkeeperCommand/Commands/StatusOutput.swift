@@ -22,6 +22,7 @@ enum StatusOutput {
                     + " generation \(info.generation)\(commit),"
                     + " log \(account.logByteCount) bytes\(degraded)"
             )
+            if let problem = account.problem { lines.append("  cannot be read: \(problem)") }
             lines += account.processes.map { "  \(line($0))" }
         }
         return lines
@@ -45,6 +46,7 @@ enum StatusOutput {
             writer.member("head", account.head?.description)
             writer.member("log_bytes", account.logByteCount)
             writer.member("degraded", account.isDegraded)
+            writer.member("problem", account.problem)
             write(account.processes, into: &writer)
             writer.endObject()
         }
