@@ -38,6 +38,7 @@ extension Workspace {
                 contract: contract,
                 createdAt: workspace.wallClock.milliseconds()
             )
+            try workspace.requireNoFiles(of: record)
             try workspace.registry.use { try $0.add(record) }
             return AccountInfo(record)
         }
@@ -121,6 +122,23 @@ extension Workspace {
                 return try body(self)
             }
         }
+    }
+
+    /// Refuses to add an account over files that the registry does not know: `workspace.db` was lost,
+    /// and an empty store beside them would hide what they hold.
+    private func requireNoFiles(of record: AccountRecord) throws {
+        let folder = paths.account(directory: record.directory).directory
+        guard try registry.use({ try $0.account(record.id) }) == nil,
+            try FileSystem.status(folder) != nil,
+            try FileSystem.list(folder).contains(where: { $0.hasSuffix(".db") })
+        else { return }
+        throw LockkeeperError(
+            .damaged,
+            subject: folder,
+            explanation: "the folder holds files of this account, which the registry does not know",
+            answer: .recover,
+            remedy: "Put the lost workspace.db back, or move the folder away to begin anew."
+        )
     }
 
     /// This process's place at an account, shared by everything in it that uses the account.

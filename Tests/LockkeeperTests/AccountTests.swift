@@ -118,6 +118,22 @@ struct WorkspaceTests {
         }
     }
 
+    // Found from outside: an empty store beside the old file hid everything.
+    @Test("an account is not added over files of it that the registry does not know")
+    func lostRegistry() async throws {
+        let test = try TestWorkspace()
+        let app = try await test.process("app")
+        try await app.addAccount("alice")
+        try await app.activate("alice")
+        await app.close()
+        try FileSystem.remove("\(test.root)/workspace.db")
+        let next = try await test.process("next")
+        await expect(.damaged) { try await next.addAccount("alice") }
+        try await next.addAccount("bob")
+        await next.close()
+        try FileSystem.removeTree(test.root)
+    }
+
     @Test("a second open of one folder shares the instance, and is refused with other settings")
     func oneInstance() async throws {
         try await TestWorkspace.with { test in
