@@ -81,6 +81,26 @@ struct WriteTests {
         }
     }
 
+    // I-15
+    @Test("a wall clock in 1970 or 2100 changes no order, lets nobody wait and supersedes nobody")
+    func wallClock() async throws {
+        try await TestWorkspace.with { test in
+            let app = try await test.process("app")
+            try await app.addAccount("alice")
+            let alice = try await app.activate("alice")
+            try await alice.database.write { try $0.execute("CREATE TABLE note (text TEXT)") }
+            var last = try await alice.database.head().commit
+            for milliseconds: Int64 in [0, 4_102_444_800_000, 1_000] {
+                test.wallClock.set(milliseconds: milliseconds)
+                try await write("x", alice)
+                let head = try await alice.database.head().commit
+                #expect(head == last.next)
+                last = head
+            }
+            try await write("y", try await test.process("helper").session("alice"))
+        }
+    }
+
     @Test("an app's closure cannot end the transaction or attach files, and the store stays usable")
     func restricted() async throws {
         try await TestWorkspace.with { test in
