@@ -184,10 +184,11 @@ enum ErrorMapping {
         if .interrupt ~= error.code { return CancellationError() }
         let (code, answer, remedy): (LockkeeperError.Code, LockkeeperError.Answer, String) =
             switch error.code {
-            case .busy, .locked:
+            case .busy, .locked, .protocolError:
                 (
                     .busy, .retry,
-                    "A program that does not use Lockkeeper holds the database; end it or try again."
+                    "A program that does not use Lockkeeper, or a process that is stopped, holds the database;"
+                        + " 'lockkeeper status' names who is stopped. End it or try again."
                 )
             case .full: (.diskFull, .fixEnvironment, "Free space, then try again.")
             case .ioError:
@@ -198,7 +199,10 @@ enum ErrorMapping {
             case .corrupt, .notADatabase:
                 (.damaged, .recover, "Nothing was changed. Inspect it with 'lockkeeper check'.")
             case .cannotOpen, .readOnly:
-                (.permissionDenied, .fixEnvironment, "Look at the owner and mode of the file.")
+                (
+                    .permissionDenied, .fixEnvironment,
+                    "Look whether the file is there, and at its owner and mode."
+                )
             default: (.statement, .fixProgram, "Correct the statement.")
             }
         return LockkeeperError(
