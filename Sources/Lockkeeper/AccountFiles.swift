@@ -77,6 +77,19 @@ struct AccountFiles: Sendable {
         }
     }
 
+    /// Whether a fence could not be written because a file is missing or damaged, and no other
+    /// process is there. While one is, it may still write into what it has open, so that only a
+    /// fence keeps it from committing (I-2). Too many open files or a wrong mode are no damage.
+    func isLost(after error: any Error) throws -> Bool {
+        guard let error = error as? StorageError else { return false }
+        let isMissing = try StoreKind.allCases.contains { kind in
+            try FileSystem.status(path(of: kind)) == nil
+        }
+        guard isMissing || error.isDamage else { return false }
+        let own = workspace.process.identity
+        return try attachment.membership.members().allSatisfy { $0.identity == own }
+    }
+
     /// The path of the current file of a kind.
     func path(of kind: StoreKind) throws -> String {
         let number = try currentNumber(of: kind)

@@ -94,12 +94,13 @@ extension Workspace {
                 .retired,
                 deadline: deadline
             )
-        } catch let error as StorageError where error.isAboutTheFile {
-            // A file that is missing or damaged takes no batch of anybody's. The account is retired
-            // in the registry, and whoever activates it again writes its fence first.
-            return
         } catch {
             let files = try AccountFiles(old.account, of: self)
+            if try files.isLost(after: error) {
+                // The account is retired in the registry alone: nobody is left to write it, and
+                // whoever activates it again writes its fence first.
+                return
+            }
             if files.fencesAreBelow(old.generation, deadline: deadline) {
                 // Nothing of the old account was written: the intent can be taken back and
                 // everything is as it was.

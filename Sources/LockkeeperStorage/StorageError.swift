@@ -55,13 +55,12 @@ package enum StorageError: Error, Sendable, CustomStringConvertible {
     /// Thrown when a row of the registry cannot be read.
     case malformedRegistry(reason: String)
 
-    /// Whether the file itself is missing, damaged or no store, so that nobody can write it.
-    package var isAboutTheFile: Bool {
+    /// Whether the file is damaged or no store.
+    package var isDamage: Bool {
         switch self {
         case .notAStore, .fenceMissing, .wrongAccount: true
         case .sqlite(let error):
-            [.cannotOpen, .notADatabase, .corrupt].contains { $0 ~= error.code }
-        case .system(let error): error.errno == .noSuchFile
+            [.notADatabase, .corrupt].contains { $0 ~= error.code }
         default: false
         }
     }
