@@ -8,21 +8,12 @@ import Testing
 
 @Suite("The registry gives each generation once and keeps every intent until it is complete")
 final class RegistryTests: Sendable {
-    private let directory: String
+    private let folder: TemporaryDirectory
+    private var directory: String { folder.path }
     private var path: String { directory + "/workspace.db" }
 
     init() throws {
-        var template = Array("/tmp/lockkeeper-registry-XXXXXX".utf8CString)
-        try #require(mkdtemp(&template) != nil, "no temporary directory can be made")
-        directory = String(
-            decoding: template.dropLast().map(UInt8.init(bitPattern:)),
-            as: UTF8.self
-        )
-    }
-
-    deinit {
-        for name in (try? FileSystem.list(directory)) ?? [] { unlink(directory + "/" + name) }
-        rmdir(directory)
+        folder = try TemporaryDirectory()
     }
 
     private func open() throws -> Registry {

@@ -3,6 +3,7 @@ import LockkeeperDomain
 import LockkeeperPlatform
 import LockkeeperSQLite
 import LockkeeperStorage
+import LockkeeperTestSupport
 import Testing
 
 /// A directory with one store, removed when the test ends. When a test is done with it, the store
@@ -13,7 +14,8 @@ final class TestStore: Sendable {
     static let token = FencingToken(account: alice, generation: first)
     static let identity = StoreIdentity(bytes: Array(1...16))
 
-    let directory: String
+    let folder: TemporaryDirectory
+    var directory: String { folder.path }
     var path: String { directory + "/messages-1.db" }
 
     /// The step that gives the tests a table of their own.
@@ -24,12 +26,7 @@ final class TestStore: Sendable {
     )
 
     init(account: AccountID = alice, migrations: [Migration] = [migration]) throws {
-        var template = Array("/tmp/lockkeeper-storage-XXXXXX".utf8CString)
-        try #require(mkdtemp(&template) != nil, "no temporary directory can be made")
-        directory = String(
-            decoding: template.dropLast().map(UInt8.init(bitPattern:)),
-            as: UTF8.self
-        )
+        folder = try TemporaryDirectory()
         try StoreFile.create(
             path,
             fence: Self.fence(account: account),
@@ -37,11 +34,6 @@ final class TestStore: Sendable {
             environment: Self.environment(boot: 1),
             busyDeadline: .never
         )
-    }
-
-    deinit {
-        for name in (try? FileSystem.list(directory)) ?? [] { unlink(directory + "/" + name) }
-        rmdir(directory)
     }
 
     static func fence(account: AccountID = alice) throws -> Fence {
