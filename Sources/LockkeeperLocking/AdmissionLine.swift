@@ -41,7 +41,7 @@ struct AdmissionLine<Work: Sendable>: Sendable {
     private var liveRunLength = 0
     private var phase = Phase.idle
     private(set) var isClosed = false
-    private(set) var isSuspended = false
+    private(set) var suspension: Suspension?
     private var ticketCount: UInt64 = 0
     private var timer: Deadline?
     private var watch: Watch?
@@ -121,7 +121,7 @@ struct AdmissionLine<Work: Sendable>: Sendable {
     var isStanding: Bool { phase == .standing }
 
     /// Whether the thread is to let go of what it is granted.
-    private var isLeaving: Bool { isClosed || isSuspended }
+    private var isLeaving: Bool { isClosed || suspension != nil }
 
     // MARK: - Callers
 
@@ -135,7 +135,7 @@ struct AdmissionLine<Work: Sendable>: Sendable {
         ticketCount += 1
         let ticket = AdmissionTicket(number: ticketCount)
         if isClosed { return .refused(ticket, .closed) }
-        if isSuspended { return .refused(ticket, .suspended) }
+        if suspension == .refusing { return .refused(ticket, .suspended) }
         let waiter = Waiter(ticket: ticket, work: work, deadline: deadline, since: now)
         guard append(waiter, to: admissionClass) else {
             return .refused(ticket, .lineFull(waiterCountMax: waiterCountMax))
@@ -186,20 +186,20 @@ struct AdmissionLine<Work: Sendable>: Sendable {
     }
 
     /// Asks the thread to hold nothing, not even a descriptor. Who waits goes on waiting.
-    mutating func suspend() { isSuspended = true }
+    mutating func suspend(_ suspension: Suspension = .refusing) { self.suspension = suspension }
 
     /// Goes on with a thread that is parked; parked → idle at once, so that one that has not
     /// noticed yet does not pass for parked when the line is suspended again.
     mutating func resume() {
         precondition(phase == .parked, "a thread that closes its descriptor is waited for")
-        isSuspended = false
+        suspension = nil
         phase = .idle
     }
 
     /// Goes on where the thread has not come to closing its descriptor. Returns whether that is so.
     mutating func resumeBeforeParking() -> Bool {
         if phase == .parking || phase == .parked { return false }
-        isSuspended = false
+        suspension = nil
         return true
     }
 
@@ -223,7 +223,7 @@ struct AdmissionLine<Work: Sendable>: Sendable {
             return .end
         }
         if phase == .parked { return .sleep }
-        if isSuspended {
+        if suspension != nil {
             phase = .parking
             return .park
         }

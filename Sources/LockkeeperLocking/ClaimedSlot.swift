@@ -12,16 +12,20 @@ final class ClaimedSlot: Sendable {
     /// What was last written into the record; read and changed under the membership's lock.
     let lastActivity = Atomic<UInt8>(ProcessActivity.opening.rawValue)
 
-    private init(descriptor: consuming LockDescriptor, slot: Int) {
+    /// The syncs of this process. The membership's lock keeps them and the file the same.
+    let lanes: Mutex<SyncLanes>
+
+    private init(descriptor: consuming LockDescriptor, slot: Int, lanes: SyncLanes) {
         self.descriptor = descriptor
         self.slot = slot
+        self.lanes = Mutex(lanes)
     }
 
     /// Empties the record, so that the slot does not name a process that has left.
     deinit {
         // A leftover record does no harm: its byte is free.
         let empty = [UInt8](repeating: 0, count: LockFileLayout.recordByteCount)
-        try? descriptor.write(empty, at: LockFileLayout.offset(ofSlot: slot))
+        try? Self.write(empty, into: slot, of: descriptor)
         try? descriptor.unlock(LockFileLayout.byte(ofSlot: slot))
     }
 
@@ -37,8 +41,31 @@ final class ClaimedSlot: Sendable {
         }
         try prepareHeader(of: descriptor, path: path)
         let slot = try takeSlot(of: descriptor, path: path)
-        try announce(record, in: slot, of: descriptor, path: path)
-        return ClaimedSlot(descriptor: descriptor, slot: slot)
+        let lanes = try announce(record, in: slot, of: descriptor, path: path)
+        return ClaimedSlot(descriptor: descriptor, slot: slot, lanes: SyncLanes(lanes))
+    }
+
+    /// Writes what a lane says.
+    func write(_ mark: UInt8, toLane lane: Int) throws(SystemCallError) {
+        var mark = mark
+        let offset = LockFileLayout.laneOffset(lane, ofSlot: slot)
+        try withUnsafeBytes(of: &mark) { (bytes) throws(SystemCallError) in
+            try descriptor.write(bytes, at: offset)
+        }
+    }
+
+    /// Writes a record, but for the lanes: what an owner before this one died in is still unknown.
+    private static func write(
+        _ record: [UInt8],
+        into slot: Int,
+        of descriptor: borrowing LockDescriptor
+    ) throws(SystemCallError) {
+        let offset = LockFileLayout.offset(ofSlot: slot)
+        let (lanes, behind) = (
+            LockFileLayout.lanesOffset, LockFileLayout.lanesOffset + SyncLanes.count
+        )
+        try descriptor.write(Array(record[..<lanes]), at: offset)
+        try descriptor.write(Array(record[behind...]), at: offset + Int64(behind))
     }
 
     /// Makes the header of a new file. A file that is no lock file is made one: its content is
@@ -79,21 +106,27 @@ final class ClaimedSlot: Sendable {
         throw .tooManyProcesses(path: path, processCountMax: LockFileLayout.recordCount)
     }
 
+    /// Returns what the lanes of the slot say.
     private static func announce(
         _ record: ProcessRecord,
         in slot: Int,
         of descriptor: borrowing LockDescriptor,
         path: String
-    ) throws(LockingError) {
+    ) throws(LockingError) -> [UInt8] {
+        let lanes: [UInt8]
         let isStillAtPath: Bool
         do throws(SystemCallError) {
-            let bytes = LockFileLayout.encode(record)
-            try descriptor.write(bytes, at: LockFileLayout.offset(ofSlot: slot))
+            lanes = try descriptor.read(
+                count: SyncLanes.count,
+                at: LockFileLayout.laneOffset(0, ofSlot: slot)
+            )
+            try write(LockFileLayout.encode(record), into: slot, of: descriptor)
             isStillAtPath = try descriptor.isStill(at: path)
         } catch {
             throw .system(error)
         }
         // Replaced in the moment of opening: nobody is to come in by the old file.
         guard isStillAtPath else { throw .lockFileReplaced(path: path) }
+        return lanes
     }
 }

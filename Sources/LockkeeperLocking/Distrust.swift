@@ -28,3 +28,25 @@ package struct Distrust: Sendable, Hashable {
         self.fileNumber == fileNumber && self.bootID == bootID
     }
 }
+
+/// What processes have left for each other in the lock file, as one look found it.
+package struct Notices: Sendable, Hashable {
+    /// Whether everybody was asked to leave. It counts only while ENTRY is held exclusively.
+    package let isLeaveWordSet: Bool
+    private let messages: Distrust?
+    private let settings: Distrust?
+
+    init(isLeaveWordSet: Bool, messages: Distrust?, settings: Distrust?) {
+        self.isLeaveWordSet = isLeaveWordSet
+        self.messages = messages
+        self.settings = settings
+    }
+
+    /// What is known about a failed sync of one of the account's files.
+    package func distrust(of file: DistrustedFile) -> Distrust? {
+        switch file {
+        case .messages: messages
+        case .settings: settings
+        }
+    }
+}

@@ -31,7 +31,10 @@ import LockkeeperPlatform
 ///         44       4  zeros
 ///         48      96  the program's name, UTF-8
 ///        144      96  the process's name, UTF-8
-///        240      16  zeros
+///        240       4  four lanes for syncs of the log, one byte each: odd from before a sync until
+///                     its result was looked at. They outlive their owner: who comes into the slot
+///                     leaves them as they are until the log was made durable.
+///        244      12  zeros
 ///
 /// Locks are taken on bytes behind every content, and the kernel does not care whether the file
 /// has them:
@@ -61,6 +64,8 @@ enum LockFileLayout {
     static let recordsByteCount = recordCount * recordByteCount
     /// Where, in a record, the two words stand that change with the activity.
     static let activityOffset: Int64 = 32
+    /// Where, in a record, the lanes stand.
+    static let lanesOffset = 240
 
     static let nameByteCountMax = 96
 
@@ -123,7 +128,12 @@ enum LockFileLayout {
         recordsOffset + Int64(slot * recordByteCount)
     }
 
-    /// The bytes of a record.
+    /// Where a lane of a record stands.
+    static func laneOffset(_ lane: Int, ofSlot slot: Int) -> Int64 {
+        offset(ofSlot: slot) + Int64(lanesOffset + lane)
+    }
+
+    /// The bytes of a record with no lane marked.
     static func encode(_ record: ProcessRecord) -> [UInt8] {
         let process = record.process
         let program = kept(process.program)
@@ -220,9 +230,20 @@ enum LockFileLayout {
             + (0..<8).map { UInt8(truncatingIfNeeded: distrust.fileNumber >> (8 * $0)) }
     }
 
+    /// The words from ``leaveOffset`` on, given as the words of memory that the file has.
+    static func decodeNotices(
+        _ words: (UInt64, (UInt64, UInt64, UInt64), (UInt64, UInt64, UInt64))
+    ) -> Notices {
+        Notices(
+            isLeaveWordSet: words.0 != 0,
+            messages: decodeDistrust(words.1),
+            settings: decodeDistrust(words.2)
+        )
+    }
+
     /// Reads a distrust word, given as the three words of memory that the file has; `nil` where
-    /// none is set. It is looked at several times for each transaction.
-    static func decodeDistrust(_ words: (UInt64, UInt64, UInt64)) -> Distrust? {
+    /// none is set.
+    private static func decodeDistrust(_ words: (UInt64, UInt64, UInt64)) -> Distrust? {
         if words == (0, 0, 0) { return nil }
         return Distrust(
             bootID: BootID(high: UInt64(bigEndian: words.0), low: UInt64(bigEndian: words.1)),

@@ -3,16 +3,17 @@ import LockkeeperPlatform
 /// The words of the lock file: what processes leave for each other beside the locks. They are
 /// read and written in one call each, so that nobody reads half of one.
 extension LockFileMembership {
-    /// What is known about a failed sync of one of the account's files; `nil` where nothing is.
-    /// Read after each sync, before each acknowledgement, write and checkpoint.
+    /// What others have left. One system call; read before each write and checkpoint, and after each
+    /// sync.
     ///
     /// - Throws: ``LockingError/system(_:)`` when the kernel refuses.
-    package func distrust(of file: DistrustedFile) throws(LockingError) -> Distrust? {
-        var words: (UInt64, UInt64, UInt64) = (0, 0, 0)
+    package func notices() throws(LockingError) -> Notices {
+        var words: (UInt64, (UInt64, UInt64, UInt64), (UInt64, UInt64, UInt64)) =
+            (0, (0, 0, 0), (0, 0, 0))
         try withUnsafeMutableBytes(of: &words) { (buffer) throws(LockingError) in
-            try read(buffer, at: LockFileLayout.distrustOffset(of: file))
+            try read(buffer, at: LockFileLayout.leaveOffset)
         }
-        return LockFileLayout.decodeDistrust(words)
+        return LockFileLayout.decodeNotices(words)
     }
 
     /// Sets the word after a failed sync, before anything else is done.

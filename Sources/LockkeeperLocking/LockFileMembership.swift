@@ -57,7 +57,7 @@ package final class LockFileMembership: Sendable {
     /// descriptor of it open. Every call but ``attach()`` throws ``LockingError/suspended`` until
     /// then. Does nothing the second time.
     ///
-    /// The order for a whole account: ``WriterThread/suspend(until:)``, close the connections,
+    /// The order for a whole account: ``WriterThread/suspend(_:until:)``, close the connections,
     /// release PRESENCE and every other guard, `detach()`. And back: ``attach()``,
     /// ``Presence/enter(_:until:isCancelled:)``, read the registry's current file, open the
     /// connections, ``WriterThread/resume()``.

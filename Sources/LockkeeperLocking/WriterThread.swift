@@ -18,7 +18,7 @@ import Synchronization
 /// Lock rules
 /// 1. `line` is never held while work runs, a lock is waited for or the holders are looked for.
 /// 2. Work never waits for other work of the same line, and never calls ``close(until:)`` or
-///    ``suspend(until:)``.
+///    ``suspend(_:until:)``.
 /// 3. Only the thread uses the turnstile; `resume` gives it a new one while it is parked.
 ///
 /// The thread keeps the object alive: ``close(until:)`` must be called.
@@ -117,16 +117,20 @@ package final class WriterThread: Sendable {
 
     /// Makes the thread hold nothing of the account: waits for work that is running, calls the
     /// thread out of the turnstile, and closes its descriptor. Who waits in line goes on waiting,
-    /// to the deadline; what is submitted, and whose deadline passes, fails with
-    /// ``LockingError/suspended``. Does nothing the second time. Blocks the thread.
+    /// to the deadline. The second time only what it says of new work is changed. Blocks the
+    /// thread.
     ///
+    /// - Parameter suspension: What becomes of work that is submitted meanwhile.
     /// - Returns: Whether the thread holds nothing now. `false`: at the deadline work was still
     ///   running; the thread lets go as soon as that has ended, and calling again waits for it.
     /// - Throws: ``LockingError/closed`` after ``close(until:)``; ``LockingError/forkedChild`` in a
     ///   forked child.
-    package func suspend(until deadline: Deadline) throws(LockingError) -> Bool {
+    package func suspend(
+        _ suspension: Suspension = .refusing,
+        until deadline: Deadline
+    ) throws(LockingError) -> Bool {
         guard mark.isCurrent else { throw .forkedChild }
-        line.withLock { $0.suspend() }
+        line.withLock { $0.suspend(suspension) }
         orders.suspend()
         line.broadcast()
         let isParked = waitForThread(until: deadline) { $0.isParked || $0.hasEnded }
@@ -134,7 +138,7 @@ package final class WriterThread: Sendable {
         return isParked
     }
 
-    /// Goes on with the line where ``suspend(until:)`` left it. The two are called by one thread at
+    /// Goes on with the line where ``suspend(_:until:)`` left it. The two are called by one thread at
     /// a time.
     ///
     /// - Throws: As ``start(_:limits:)``, and ``LockingError/closed`` after ``close(until:)``. The
@@ -301,33 +305,35 @@ package final class WriterThread: Sendable {
 
     private func expire() {
         let now = clock.now()
-        let (expired, next, isSuspended) = line.withLock { line in
+        let (expired, next, suspension) = line.withLock { line in
             let (expired, next) = line.expire(now: now)
-            return (expired, next, line.isSuspended)
+            return (expired, next, line.suspension)
         }
         // It runs on the timer's thread, so that none has to be started, which is all that fails.
         if let next { _ = setTimer(next) }
         if expired.isEmpty { return }
-        if isSuspended {
+        if suspension == .refusing {
             for waiter in expired { waiter.work.fail(.suspended) }
             return
         }
-        let (lock, holders) = whoeverIsInTheWay()
+        // Who keeps work for the end of exclusive work waits for who holds the door.
+        let locks: [LockByte] = suspension == nil ? [.writer, .queue] : [.entry, .presence]
+        let (lock, holders) = whoeverIsInTheWay(of: locks)
         for waiter in expired {
             let waited = now.duration(since: waiter.since)
             waiter.work.fail(.busy(lock, holders: holders, waited: waited))
         }
     }
 
-    /// The holders of WRITER, or else of QUEUE. They are for the sentence: an error here must not
-    /// hide that the deadline has passed.
-    private func whoeverIsInTheWay() -> (LockByte, [Holder]) {
-        for lock in [LockByte.writer, .queue] {
+    /// The holders of the first lock that has one, WRITER before QUEUE. They are for the sentence: an
+    /// error here must not hide that the deadline has passed.
+    private func whoeverIsInTheWay(of locks: [LockByte]) -> (LockByte, [Holder]) {
+        for lock in locks {
             if let holders = try? membership.holders(of: lock), !holders.isEmpty {
                 return (lock, holders)
             }
         }
-        return (.writer, [])
+        return (locks[0], [])
     }
 
     // MARK: - Looks

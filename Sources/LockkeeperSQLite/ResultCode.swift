@@ -42,6 +42,7 @@ package struct ResultCode: RawRepresentable, Sendable, Hashable, CustomStringCon
     package static let interrupt = ResultCode(SQLITE_INTERRUPT)
     package static let ioError = ResultCode(SQLITE_IOERR)
     package static let ioErrorSync = ResultCode(SQLITE_IOERR, 4)
+    package static let ioErrorDirectorySync = ResultCode(SQLITE_IOERR, 5)
     package static let corrupt = ResultCode(SQLITE_CORRUPT)
     package static let notFound = ResultCode(SQLITE_NOTFOUND)
     package static let full = ResultCode(SQLITE_FULL)

@@ -15,9 +15,10 @@ package struct SQLiteError: Error, Hashable, CustomStringConvertible {
 
     /// What was being done when a call failed.
     package enum Operation: String, Sendable, Hashable {
-        case open, close, configure, prepare, bind, step, begin, commit, checkpoint, inspect
+        case open, close, configure, prepare, bind, step, begin, commit, checkpoint, inspect, copy
         case rollBack = "roll back"
         case syncLog = "sync the log"
+        case rewriteLog = "write the log again"
     }
 
     /// Describes a failed call.
@@ -33,6 +34,15 @@ package struct SQLiteError: Error, Hashable, CustomStringConvertible {
         self.operation = operation
         self.sql = sql
         self.refusal = refusal
+    }
+
+    /// Whether a sync failed: what was written before it may never reach the disk, and no later sync
+    /// can tell.
+    package var isFailedSync: Bool {
+        switch operation {
+        case .syncLog, .rewriteLog: .ioError ~= code
+        default: code == .ioErrorSync || code == .ioErrorDirectorySync
+        }
     }
 
     /// The failure as a sentence.

@@ -48,7 +48,7 @@ struct LineModel {
             if line.isClosed { break }
             if !line.resumeBeforeParking() {
                 if thread == .parking { step() }
-                if line.isSuspended { line.resume() }
+                if line.suspension != nil { line.resume() }
             }
             if thread == .parked || thread == .asleep { thread = .awake }
         case .close:
@@ -137,7 +137,7 @@ struct LineModel {
     private mutating func check() {
         if line.count != open.count { violation = "the line forgot or invented somebody" }
         if thread == .asleep && !open.isEmpty { violation = "the thread sleeps while work waits" }
-        if thread == .parked && !line.isSuspended && !line.isClosed {
+        if thread == .parked && line.suspension == nil && !line.isClosed {
             violation = "the thread is parked for nobody"
         }
         if thread == .ended && !open.isEmpty { violation = "the thread ended while work waits" }

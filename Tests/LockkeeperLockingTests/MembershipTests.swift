@@ -216,7 +216,7 @@ struct MembershipTests {
         try file.truncate(to: 0)
         #expect(try one.members().isEmpty)
         #expect(try one.holders(of: .writer).isEmpty)
-        #expect(try one.distrust(of: .messages) == nil)
+        #expect(try one.notices().distrust(of: .messages) == nil)
         #expect(try !one.isAskedToLeave())
         try one.setActivity(.reading)
 
@@ -225,7 +225,7 @@ struct MembershipTests {
         #expect(try one.members().isEmpty)
         let other = try makeMembership(directory, name: "other")
         #expect(try other.slot() == 1)
-        #expect(try other.distrust(of: .messages) == nil, "a rubbish header is made anew")
+        #expect(try other.notices().distrust(of: .messages) == nil, "a rubbish header is made anew")
         #expect(try !other.canTake(.writer, .exclusive))
         held.release()
         let admission = try Turnstile(other).enter()
@@ -250,12 +250,12 @@ struct MembershipTests {
         let directory = try TemporaryDirectory()
         let one = try makeMembership(directory)
         let other = try makeMembership(directory)
-        #expect(try other.distrust(of: .messages) == nil)
+        #expect(try other.notices().distrust(of: .messages) == nil)
         let boot = try BootID.current()
         let word = Distrust(bootID: boot, fileNumber: 3)
         try one.setDistrust(word, of: .messages)
-        #expect(try other.distrust(of: .messages) == word)
-        #expect(try other.distrust(of: .settings) == nil)
+        #expect(try other.notices().distrust(of: .messages) == word)
+        #expect(try other.notices().distrust(of: .settings) == nil)
         #expect(word.covers(fileNumber: 3, bootID: boot))
         #expect(!word.covers(fileNumber: 4, bootID: boot))
         #expect(!word.covers(fileNumber: 3, bootID: BootID(high: 1, low: 1)))
@@ -266,7 +266,7 @@ struct MembershipTests {
 
 extension LockFileMembership {
     /// The slot that is taken.
-    fileprivate func slot() throws -> Int {
+    func slot() throws -> Int {
         try withClaim { (claim) throws(SystemCallError) in claim.slot }
     }
 }

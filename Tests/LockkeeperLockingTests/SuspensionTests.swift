@@ -91,6 +91,32 @@ struct SuspensionTests {
         }
     }
 
+    @Test("A line that keeps takes work, performs it once it goes on, and names who has the door")
+    func keeping() async throws {
+        let directory = try TemporaryDirectory()
+        try await onOwnThread {
+            let membership = try makeMembership(directory)
+            let other = try makeMembership(directory, name: "recovery")
+            let writer = try WriterThread.start(membership)
+            let journal = Journal([])
+            let entry = try other.take(.entry, .exclusive)
+            #expect(try writer.suspend(.keeping, until: patience()))
+            writer.submit(RecordingWork(1, journal), deadline: patience())
+            let soon = Deadline(after: .milliseconds(5), from: SystemClock().now())
+            writer.submit(RecordingWork(2, journal), deadline: soon)
+            let failed = journal.entries(1)
+            guard case .failed(2, .busy(.entry, _, _)) = failed.first else {
+                Issue.record("\(failed)")
+                return
+            }
+            entry.release()
+            try writer.resume()
+            _ = journal.entries(3)
+            #expect(journal.performed == [1])
+            #expect(writer.close(until: patience()))
+        }
+    }
+
     @Test("Work that is running ends first; a deadline that comes before says so")
     func running() async throws {
         let directory = try TemporaryDirectory()

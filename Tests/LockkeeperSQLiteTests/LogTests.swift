@@ -53,6 +53,72 @@ struct LogTests {
         try connection.syncLog()
     }
 
+    @Test("a log that is written again is the same log, with everything that was committed")
+    func rewriting() throws {
+        let connection = try database.open()
+        try connection.begin(.immediate)
+        #expect(try connection.rewriteLog(), "a log without frames has nothing to lose")
+        connection.rollBack()
+        try connection.execute("CREATE TABLE t(a)")
+        for number in 0..<300 {
+            try connection.execute("INSERT INTO t VALUES (\(number)), (randomblob(9000))")
+        }
+        let before = try WholeFile.contents(of: database.path + "-wal")
+        let other = try database.open()
+        try other.begin(.immediate)
+        #expect(try other.rewriteLog())
+        other.rollBack()
+        #expect(try WholeFile.contents(of: database.path + "-wal") == before)
+        #expect(try connection.integrityCheck(quick: false).isEmpty)
+        #expect(try other.value("SELECT count(*) FROM t")?.integer == 600)
+    }
+
+    @Test("a log that has begun anew is written again up to its last commit")
+    func rewritingAfterRestart() throws {
+        let connection = try database.open()
+        try connection.execute("CREATE TABLE t(a); INSERT INTO t VALUES (randomblob(90000))")
+        _ = try connection.checkpoint(.passive)
+        try connection.execute("INSERT INTO t VALUES (1)")
+        try connection.begin(.immediate)
+        #expect(try connection.rewriteLog())
+        connection.rollBack()
+        #expect(try connection.value("SELECT count(*) FROM t")?.integer == 2)
+    }
+
+    @Test("a log of which a page was lost is not written again", arguments: [40, 5_000, 200_000])
+    func rewritingDamage(offset: Int) throws {
+        let connection = try database.open()
+        try connection.execute("CREATE TABLE t(a); INSERT INTO t VALUES (randomblob(300000))")
+        var bytes = try WholeFile.contents(of: database.path + "-wal")
+        bytes[offset] ^= 1
+        try WholeFile.write(bytes, to: database.path + "-wal")
+        try connection.begin(.immediate)
+        #expect(try !connection.rewriteLog())
+        connection.rollBack()
+        #expect(try WholeFile.contents(of: database.path + "-wal") == bytes)
+    }
+
+    @Test("a copy holds what the connection reads, the log's part included")
+    func copying() throws {
+        let connection = try database.open()
+        try connection.execute("CREATE TABLE t(a); INSERT INTO t VALUES (1)")
+        _ = try connection.checkpoint(.passive)
+        try connection.execute("INSERT INTO t VALUES (2)")
+        let target = TemporaryDatabase()
+        let destination = try Connection(
+            path: target.path,
+            mode: .create,
+            clock: KernelClock(),
+            busyDeadline: .never,
+            jitterSeed: 1
+        )
+        try connection.copy(into: destination)
+        try destination.close()
+        let copy = try target.open()
+        #expect(try copy.value("SELECT sum(a) FROM t")?.integer == 3)
+        #expect(try copy.integrityCheck(quick: false).isEmpty)
+    }
+
     @Test("log and index stay when the last connection closes, with what is in them")
     func closingKeepsTheLog() throws {
         let connection = try database.open()
@@ -100,5 +166,27 @@ struct LogTests {
             """
         )
         #expect(try !connection.integrityCheck(quick: false).isEmpty)
+    }
+}
+
+/// Whole files, with the C library: this room stands beside the one that has files.
+private enum WholeFile {
+    struct Failed: Error {}
+
+    static func contents(of path: String) throws -> [UInt8] {
+        guard let file = fopen(path, "r") else { throw Failed() }
+        defer { fclose(file) }
+        var bytes: [UInt8] = []
+        var piece = [UInt8](repeating: 0, count: 65_536)
+        while case let count = fread(&piece, 1, piece.count, file), count > 0 {
+            bytes += piece[..<count]
+        }
+        return bytes
+    }
+
+    static func write(_ bytes: [UInt8], to path: String) throws {
+        guard let file = fopen(path, "r+") else { throw Failed() }
+        defer { fclose(file) }
+        guard fwrite(bytes, 1, bytes.count, file) == bytes.count else { throw Failed() }
     }
 }
