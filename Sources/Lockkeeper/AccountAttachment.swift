@@ -2,18 +2,84 @@ import LockkeeperDomain
 import LockkeeperLocking
 import LockkeeperPlatform
 import LockkeeperStorage
+import Synchronization
 
 /// A process's place at one account: its record slot and its PRESENCE. Sessions, the hub and
 /// maintenance share it; it ends with the last of them.
 ///
 /// Order of 5.5: ENTRY shared, PRESENCE shared, ENTRY let go, and only then the registry's current
 /// files are read. Whoever replaces files takes ENTRY exclusively, so that what was read after this
-/// stays current for as long as the attachment lives.
+/// stays current for as long as the process stays.
+///
+/// ```
+/// open ──leave──▶ leaving ──nobody stays──▶ away ──come back──▶ open
+///   ▲                └──deadline, or no longer asked──┐
+///   └─────────────────────────────────────────────────┘
+/// ```
+///
+/// - `open`: whoever wants to open a connection gets a ``Stay`` and holds it for as long.
+/// - `leaving`: nobody gets one. Occupants finish what runs and close.
+/// - `away`: no connection and no PRESENCE.
+///
+/// It leaves for two reasons: the process was suspended, which its own program takes back; or
+/// another process needs the account to itself and has set the leave word, after which it comes back
+/// by itself. The word is looked at four times a second and by each write.
+///
+/// Lock rules
+/// 1. `monitor` is held for single steps; no lock of the kernel is waited for under it.
+/// 2. `presence` is written only by who leaves and comes back, and those are one at a time: the
+///    phases see to it.
 final class AccountAttachment: Sendable {
     let account: AccountID
     let paths: WorkspacePaths.Account
     let membership: LockFileMembership
-    private let presence: LockGuard
+    private let clock: any MonotonicClock
+    private let presence: Mutex<LockGuard?>
+    private let monitor = Monitor(State())
+
+    /// Why nobody stays.
+    enum Absence: Sendable, Hashable {
+        /// This process was suspended.
+        case suspended
+        /// Somebody, perhaps this process, has the account to itself.
+        case excluded
+
+        /// What lines of writers do meanwhile.
+        var suspension: Suspension {
+            switch self {
+            case .suspended: .refusing
+            case .excluded: .keeping
+            }
+        }
+    }
+
+    private enum Phase: Hashable {
+        case open
+        case leaving(Absence)
+        case away(Absence)
+
+        var absence: Absence? {
+            switch self {
+            case .open: nil
+            case .leaving(let absence), .away(let absence): absence
+            }
+        }
+    }
+
+    private struct State {
+        var phase = Phase.open
+        var stayCount = 0
+        var occupants: [ObjectIdentifier: WeakOccupant] = [:]
+        /// Whether a thread waits for the end of another's exclusive work.
+        var isReturning = false
+    }
+
+    private struct WeakOccupant: Sendable {
+        weak let value: (any Occupant)?
+    }
+
+    /// How often the leave word is looked at where nobody writes.
+    private static let lookInterval = Duration.milliseconds(250)
 
     /// Attaches to an account. Blocks while exclusive work is done, at most until the deadline.
     init(
@@ -25,6 +91,7 @@ final class AccountAttachment: Sendable {
     ) throws {
         account = record.id
         self.paths = paths.account(directory: record.directory)
+        self.clock = clock
         try FileSystem.makeDirectory(paths.accounts, mode: 0o700)
         try FileSystem.makeDirectory(self.paths.directory, mode: 0o700)
         membership = try LockFileMembership(
@@ -32,9 +99,235 @@ final class AccountAttachment: Sendable {
             process: process,
             clock: clock
         )
-        presence = try Presence.enter(membership, until: deadline)
+        presence = Mutex(try Presence.enter(membership, until: deadline))
         try membership.setActivity(.idle)
     }
+
+    // MARK: - Staying
+
+    /// The right to have connections to the account's files. It ends with this object.
+    final class Stay: Sendable {
+        let attachment: AccountAttachment
+
+        fileprivate init(_ attachment: AccountAttachment) { self.attachment = attachment }
+
+        deinit { attachment.stayEnded() }
+    }
+
+    /// Waits until the process is here, and keeps it here.
+    ///
+    /// - Throws: `LockingError` — `suspended`; `busy` when exclusive work goes on past the deadline.
+    func stay(until deadline: Deadline) throws(LockingError) -> Stay {
+        let began = clock.now()
+        let absence = monitor.wait(until: deadline) { state -> Absence?? in
+            switch state.phase.absence {
+            case nil:
+                state.stayCount += 1
+                return .some(nil)
+            case .suspended: return .some(.suspended)
+            case .excluded: return nil
+            }
+        }
+        switch absence {
+        case .some(nil): return Stay(self)
+        case .some(.some): throw .suspended
+        case nil:
+            throw .busy(
+                .entry,
+                holders: (try? membership.holders(of: .entry)) ?? [],
+                waited: clock.now().duration(since: began)
+            )
+        }
+    }
+
+    /// Waits until the process is here, however long it was suspended; `nil` once the caller has
+    /// stopped, which it says with ``wakeThoseWhoWait()``.
+    func stay(unless hasStopped: () -> Bool) -> Stay? {
+        let isHere = monitor.wait(until: .never) { state -> Bool? in
+            if hasStopped() { return false }
+            guard state.phase == .open else { return nil }
+            state.stayCount += 1
+            return true
+        }
+        return isHere == true ? Stay(self) : nil
+    }
+
+    /// Makes those who wait look again whether they have stopped.
+    func wakeThoseWhoWait() { monitor.broadcast() }
+
+    /// Whether who stays may go on staying.
+    var isOpen: Bool { monitor.withLock { $0.phase == .open } }
+
+    /// Registers somebody who stays for long, so that it is told to leave.
+    func add(_ occupant: some Occupant) {
+        monitor.withLock { state in
+            state.occupants = state.occupants.filter { $0.value.value != nil }
+            state.occupants[ObjectIdentifier(occupant)] = WeakOccupant(value: occupant)
+        }
+    }
+
+    func remove(_ occupant: some Occupant) {
+        monitor.withLock { _ = $0.occupants.removeValue(forKey: ObjectIdentifier(occupant)) }
+    }
+
+    private func stayEnded() {
+        monitor.withLock { $0.stayCount -= 1 }
+        monitor.broadcast()
+    }
+
+    // MARK: - Leaving and coming back
+
+    /// Closes every connection of this process to the account and lets PRESENCE go. Blocks.
+    ///
+    /// - Throws: `LockingError.busy` when something still ran at the deadline; everything goes on
+    ///   then as if nothing had been asked.
+    func leave(_ absence: Absence, until deadline: Deadline) throws {
+        try waitForTurn(absence, until: deadline)
+        if try vacate(absence, until: deadline) { return }
+        try comeBack(until: .never)
+        throw LockingError.busy(
+            .presence,
+            holders: (try? membership.members().filter {
+                $0.identity == membership.process.identity
+            })
+                ?? [],
+            waited: .zero
+        )
+    }
+
+    /// Comes in again, and opens what was open. Blocks while another process has the account to
+    /// itself. Does nothing where the process is here.
+    ///
+    /// - Throws: `LockingError` as for coming in the first time; the process is still away then.
+    func comeBack(until deadline: Deadline) throws {
+        guard let absence = monitor.withLock({ $0.phase.absence }) else { return }
+        try enter(until: deadline)
+        try goOn(after: absence)
+    }
+
+    /// Looks at the leave word, and leaves where it is set. Never waits: leaving is done on a thread
+    /// of its own.
+    func lookAtLeaveWord() {
+        guard isOpen, (try? membership.isAskedToLeave()) == true else { return }
+        let isFirst = monitor.withLock { state in
+            guard state.phase == .open, !state.isReturning else { return false }
+            state.isReturning = true
+            return true
+        }
+        guard isFirst else { return }
+        // Where no thread can be had, the next look tries again.
+        let thread = try? WorkerThread.start(name: "lk-leave") { [self] in leaveAndReturn() }
+        if thread == nil { monitor.withLock { $0.isReturning = false } }
+    }
+
+    /// Looks at the leave word four times a second, for as long as the attachment lives.
+    func watchLeaveWord(with timer: DeadlineTimer) {
+        let kernel = SystemClock()
+        // Where no timer can be had, writes still look.
+        _ = try? timer.schedule(at: Deadline(after: Self.lookInterval, from: kernel.now())) {
+            [weak self, weak timer] in
+            guard let self, let timer else { return }
+            lookAtLeaveWord()
+            watchLeaveWord(with: timer)
+        }
+    }
+
+    private func leaveAndReturn() {
+        defer {
+            monitor.withLock { $0.isReturning = false }
+            monitor.broadcast()
+        }
+        let isLeaving = monitor.withLock { state in
+            guard state.phase == .open else { return false }
+            state.phase = .leaving(.excluded)
+            return true
+        }
+        guard isLeaving else { return }
+        while true {
+            let soon = Deadline(after: Self.lookInterval, from: SystemClock().now())
+            if (try? vacate(.excluded, until: soon)) == true { break }
+            // Whoever asked has given up: nobody need leave any more.
+            if (try? membership.isAskedToLeave()) != true { break }
+        }
+        while monitor.withLock({ $0.phase.absence == .excluded }) {
+            if (try? comeBack(until: .never)) != nil { return }
+            // The kernel refuses for now: too many open files, for example.
+            let kernel = SystemClock()
+            kernel.sleep(until: Deadline(after: Self.lookInterval, from: kernel.now()))
+        }
+    }
+
+    /// Waits for a thread that leaves or returns already, and takes its part over.
+    private func waitForTurn(_ absence: Absence, until deadline: Deadline) throws(LockingError) {
+        let began = clock.now()
+        let isMine: Bool? = monitor.wait(until: deadline) { state in
+            switch state.phase {
+            case .open:
+                // A thread that has just come back is at its end.
+                if state.isReturning { return nil }
+                state.phase = .leaving(absence)
+                return true
+            case .away(.excluded) where absence == .suspended:
+                // It is away already; the thread that waits for the end of the work gives up.
+                state.phase = .away(.suspended)
+                return true
+            case .away(absence): return state.isReturning ? nil : true
+            default: return nil
+            }
+        }
+        if isMine != true {
+            throw .busy(.presence, holders: [], waited: clock.now().duration(since: began))
+        }
+        monitor.broadcast()
+        // The lock file must not stay open under that thread.
+        _ = monitor.wait(until: deadline) { $0.isReturning ? nil : true }
+    }
+
+    /// Returns whether nobody stays any more and PRESENCE is let go.
+    private func vacate(_ absence: Absence, until deadline: Deadline) throws -> Bool {
+        let occupants = monitor.withLock { $0.occupants.values.compactMap(\.value) }
+        for occupant in occupants where try !occupant.vacate(absence, until: deadline) {
+            return false
+        }
+        let isEmpty = monitor.wait(until: deadline) { state -> Bool? in
+            guard state.stayCount == 0 else { return nil }
+            state.phase = .away(absence)
+            return true
+        }
+        guard isEmpty == true else { return false }
+        presence.withLock { $0 = nil }
+        return true
+    }
+
+    private func enter(until deadline: Deadline) throws {
+        if presence.withLock({ $0 != nil }) { return }
+        let absence = monitor.withLock { $0.phase.absence }
+        var entered: LockGuard? = try Presence.enter(membership, until: deadline) {
+            monitor.withLock { $0.phase.absence != absence }
+        }
+        // Suspended in the last moment: PRESENCE must not stay behind.
+        guard monitor.withLock({ $0.phase.absence == absence }) else {
+            throw LockingError.cancelled
+        }
+        presence.withLock { swap(&$0, &entered) }
+    }
+
+    private func goOn(after absence: Absence) throws {
+        let occupants = monitor.withLock { state in
+            state.phase = .open
+            return state.occupants.values.compactMap(\.value)
+        }
+        monitor.broadcast()
+        do {
+            for occupant in occupants { try occupant.comeBack() }
+        } catch {
+            monitor.withLock { $0.phase = .leaving(absence) }
+            _ = try vacate(absence, until: .never)
+            throw error
+        }
+    }
+
+    // MARK: - WRITER
 
     /// Runs a closure while this process holds WRITER, in its turn. Blocks the calling thread, which
     /// must be one of our own.
@@ -50,6 +343,20 @@ final class AccountAttachment: Sendable {
         defer { line.close(until: deadline) }
         return try work.result()
     }
+}
+
+/// Somebody of this process who has an account's files open for long.
+protocol Occupant: AnyObject, Sendable {
+    /// Finishes what runs, keeps what waits, and closes its connections; or begins to, where it does
+    /// so on a thread of its own and then ends its stay.
+    ///
+    /// - Returns: `false` where something still ran at the deadline.
+    func vacate(_ absence: AccountAttachment.Absence, until deadline: Deadline) throws -> Bool
+
+    /// Goes on: the process is here again, perhaps with another file.
+    ///
+    /// - Throws: where it cannot; the process leaves again then.
+    func comeBack() throws
 }
 
 /// A closure that is admitted once, for rare work that blocks its own thread.

@@ -8,11 +8,18 @@ import LockkeeperStorage
 /// own, under SWITCH where it writes fences.
 struct AccountFiles: Sendable {
     let workspace: Workspace
-    let attachment: AccountAttachment
+    let stay: AccountAttachment.Stay
+
+    var attachment: AccountAttachment { stay.attachment }
 
     init(_ account: AccountID, of workspace: Workspace) throws {
+        let attachment = try workspace.attach(account)
+        self.init(try attachment.stay(until: workspace.deadlineOfOpening()), of: workspace)
+    }
+
+    init(_ stay: AccountAttachment.Stay, of workspace: Workspace) {
         self.workspace = workspace
-        attachment = try workspace.attach(account)
+        self.stay = stay
     }
 
     /// Brings both files to where a session can open them: made where there are none, migrated where
@@ -51,20 +58,24 @@ struct AccountFiles: Sendable {
         _ state: AccountState,
         deadline: Deadline
     ) throws {
-        let paths = [try path(of: .settings), try path(of: .messages)]
+        let trusts = [try trust(in: .settings), try trust(in: .messages)]
         let environment = workspace.environment
-        try attachment.underWriter(deadline: deadline) {
-            for path in paths {
+        try attachment.underWriter(deadline: deadline) { [self] in
+            try settle(try unfinishedSyncs(), deadline: deadline)
+            for trust in trusts {
+                try trust.check()
                 let connection = try StoreFile.open(
-                    path,
+                    trust.path,
                     for: .maintaining,
                     environment: environment,
                     busyDeadline: deadline
                 )
-                if try Fence.read(from: connection, path: path).generation < generation {
-                    try Fence.advance(connection, path: path, to: generation, state)
+                defer { try? connection.close() }
+                if try Fence.read(from: connection, path: trust.path).generation < generation {
+                    try trust.syncing {
+                        try Fence.advance(connection, path: trust.path, to: generation, state)
+                    }
                 }
-                try connection.close()
             }
         }
     }
@@ -96,6 +107,68 @@ struct AccountFiles: Sendable {
         guard number > 0 else { throw LockkeeperError.accountInactive(attachment.account) }
         return path(of: kind, number: number)
     }
+
+    /// What is known of the current file of a kind.
+    func trust(in kind: StoreKind) throws -> FileTrust {
+        FileTrust(
+            path: try path(of: kind),
+            number: try currentNumber(of: kind),
+            kind: kind,
+            attachment: attachment,
+            bootID: workspace.environment.bootID
+        )
+    }
+
+    // MARK: - What others died in
+
+    /// The syncs of which nobody may ever know the result. Those of the living are waited for
+    /// shortly: they end.
+    func unfinishedSyncs() throws -> [UnfinishedSync] {
+        var unfinished = try attachment.membership.unfinishedSyncs()
+        let kernel = SystemClock()
+        var pause = Duration.microseconds(250)
+        while !unfinished.isEmpty, pause < Self.syncPatience {
+            kernel.sleep(until: Deadline(after: pause, from: kernel.now()))
+            let now = try attachment.membership.unfinishedSyncs()
+            unfinished.removeAll { !now.contains($0) }
+            pause = pause * 2
+        }
+        return unfinished
+    }
+
+    /// Makes durable what the logs hold, whatever came of syncs that others died in: the logs' bytes
+    /// are written again as they are read, and synced. The caller holds WRITER; nobody else, foreign
+    /// programs included, writes a log meanwhile.
+    ///
+    /// A sync of the database file needs no such care: SQLite counts a checkpoint only once its sync
+    /// has succeeded, so that the next one copies the same pages again.
+    ///
+    /// - Throws: ``LockkeeperError`` with the code `ioFailed` when a log is not what its index says:
+    ///   pages of it are lost, and the file is not trusted any more.
+    func settle(_ unfinished: [UnfinishedSync], deadline: Deadline) throws {
+        guard !unfinished.isEmpty else { return }
+        for kind in StoreKind.allCases where try currentNumber(of: kind) > 0 {
+            let trust = try trust(in: kind)
+            try trust.check()
+            let connection = try StoreFile.open(
+                trust.path,
+                for: .maintaining,
+                environment: workspace.environment,
+                busyDeadline: deadline
+            )
+            defer { try? connection.close() }
+            try connection.begin(.immediate)
+            defer { connection.rollBack() }
+            if try !trust.syncing({ try connection.rewriteLog() }) {
+                trust.distrust(because: StorageError.logDamaged(path: trust.path))
+                try trust.check()
+            }
+        }
+        for sync in unfinished { try attachment.membership.forget(sync) }
+    }
+
+    /// The longest pause between two looks whether others' syncs have ended.
+    private static let syncPatience = Duration.milliseconds(8)
 
     // MARK: - Steps
 

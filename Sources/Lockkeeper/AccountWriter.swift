@@ -10,44 +10,46 @@ import Synchronization
 ///
 /// The path of a write: line → QUEUE → WRITER → transaction with the fence inside → WRITER let go →
 /// announcement → sync → acknowledgement. It crosses no thread between the line and the sync.
-// Safe to share because `storeWriter` and its connection are touched only on the line's thread: by
-// work that holds WRITER, by the sync that follows it there, and by `close` once that thread has
-// ended. Everything else is constant.
+// Safe to share because `open`, its connection, and `stay` are touched only on the line's thread: by
+// work that holds WRITER and by the sync that follows it there; and by `vacate`, `comeBack` and
+// `close` while that thread is parked or has ended. Everything else is constant or locks itself.
 final class AccountWriter: @unchecked Sendable {
     let token: FencingToken
     let store: StoreIdentity
-    private var storeWriter: StoreWriter
-    private let reopen: @Sendable () throws -> StoreWriter
+    /// `nil` while the process is away from the account.
+    private var open: StoreOpener.Writer?
+    private var stay: AccountAttachment.Stay?
+    private var hasToSettle = true
+    private let opener: StoreOpener
     private let line: WriterThread
     private let syncer: LogSyncer
     private let announcements: Announcements
     private let checkpointer: Checkpointer
-    /// PRESENCE, for as long as there is a connection.
     private let attachment: AccountAttachment
     private let clock: any MonotonicClock
-    private let syncFailure = Mutex<(any Error)?>(nil)
 
     init(
         token: FencingToken,
-        storeWriter: sending StoreWriter,
-        reopen: @escaping @Sendable () throws -> StoreWriter,
+        open: sending StoreOpener.Writer,
+        opener: StoreOpener,
+        stay: AccountAttachment.Stay,
         line: WriterThread,
-        syncer: LogSyncer,
         announcements: Announcements,
         checkpointer: Checkpointer,
-        attachment: AccountAttachment,
         clock: any MonotonicClock
     ) {
         self.token = token
-        store = storeWriter.store
-        self.storeWriter = storeWriter
-        self.reopen = reopen
+        store = open.store.store
+        self.open = open
+        self.opener = opener
+        self.stay = stay
         self.line = line
-        self.syncer = syncer
+        syncer = LogSyncer(stay, opener)
         self.announcements = announcements
         self.checkpointer = checkpointer
-        self.attachment = attachment
+        attachment = stay.attachment
         self.clock = clock
+        attachment.add(self)
     }
 
     /// Puts a job into the line, behind those of its class.
@@ -69,24 +71,22 @@ final class AccountWriter: @unchecked Sendable {
         isCancelled: () -> Bool,
         body: (Connection, inout TopicSet) throws -> Value
     ) throws -> TransactionOutcome<Value> {
-        if let failure = syncFailure.withLock({ $0 }) { throw failure }
-        if !storeWriter.connection.isUsable {
-            // A rollback failed: nobody knows in which state that connection is.
-            storeWriter = try reopen()
-        }
-        let outcome = try storeWriter.transaction(
+        let open = try opened()
+        if try open.trust.check().isLeaveWordSet { attachment.lookAtLeaveWord() }
+        try settle(deadline: deadline)
+        let outcome = try open.store.transaction(
             token: token,
             deadline: deadline,
             isCancelled: isCancelled,
             body: body
         )
-        checkpointer.logGrew(to: storeWriter.connection.logFrameCount)
+        checkpointer.logGrew(to: open.store.connection.logFrameCount)
         return outcome
     }
 
     /// Makes sure that what was committed went into the files that stand at their paths (5.5).
     /// Called once WRITER was let go, so that nobody waits for it, and before the acknowledgement.
-    func checkFiles() throws { try storeWriter.checkFiles() }
+    func checkFiles() throws { try open?.store.checkFiles() }
 
     /// Tells the others what was committed. Never waits.
     func announce(_ change: CommittedChange) {
@@ -106,25 +106,34 @@ final class AccountWriter: @unchecked Sendable {
         othersWait: Bool,
         completion: @escaping LogSyncer.Completion
     ) {
-        let completion: LogSyncer.Completion = { [self] result in completion(judge(result)) }
         switch (durability, othersWait || !syncer.isIdle) {
         case (.committed, _): completion(.success(()))
         case (.durable, true): syncer.sync(completion)
-        case (.durable, false): completion(Result { try storeWriter.connection.syncLog() })
+        case (.durable, false): completion(Result { try syncByItself() })
         }
     }
 
-    /// Whether a write may be acknowledged after a sync.
-    ///
-    /// A sync that failed may have lost what was written before it, and the next one says nothing
-    /// of that: Linux counts the pages as written. After the first failure nothing is acknowledged
-    /// through this session any more.
-    private func judge(_ result: Result<Void, any Error>) -> Result<Void, any Error> {
-        syncFailure.withLock { failure in
-            if let failure { return .failure(failure) }
-            if case .failure(let error) = result { failure = error }
-            return result
-        }
+    private func syncByItself() throws {
+        guard let open else { preconditionFailure("a transaction ends before its connection") }
+        try open.trust.syncing { try open.store.connection.syncLog() }
+    }
+
+    /// The write connection, opened anew where it is missing, or where a rollback failed, so that
+    /// nobody knows in which state it is.
+    private func opened() throws -> StoreOpener.Writer {
+        if let open, open.store.connection.isUsable { return open }
+        guard let stay else { throw LockingError.closed }
+        let opened = try opener.writer(stay)
+        (open, hasToSettle) = (opened, true)
+        return opened
+    }
+
+    /// Settles what others died in before the connection was opened. Called by a job that holds
+    /// WRITER.
+    private func settle(deadline: Deadline) throws {
+        guard hasToSettle, let open, let stay else { return }
+        try opener.files(stay).settle(open.unfinished, deadline: deadline)
+        hasToSettle = false
     }
 
     /// Ends the line, the syncs and the connections. Those who still wait are told that it closed.
@@ -132,10 +141,45 @@ final class AccountWriter: @unchecked Sendable {
         // What was admitted ends by its own deadline; a thread that stands behind another process
         // ends when that one lets go.
         let hasEnded = line.close(until: Deadline(after: .seconds(10), from: clock.now()))
+        attachment.remove(self)
         checkpointer.close()
         syncer.close()
-        // The connection may have closed itself after a failed rollback. Where the thread still
-        // stands in the turnstile it never touches the connection again.
-        if hasEnded { try? storeWriter.close() }
+        // Where the thread still stands in the turnstile it never touches the connection again.
+        if hasEnded { closeConnection() }
+    }
+
+    private func closeConnection() {
+        // The connection may have closed itself after a failed rollback.
+        try? open?.store.close()
+        (open, stay) = (nil, nil)
+    }
+}
+
+extension AccountWriter: Occupant {
+    func vacate(_ absence: AccountAttachment.Absence, until deadline: Deadline) throws -> Bool {
+        do throws(LockingError) {
+            guard try line.suspend(absence.suspension, until: deadline) else { return false }
+        } catch .closed {
+            // Who closes it ends its stay as well.
+            return true
+        }
+        // What was committed is synced first, and whoever waits for that is told.
+        guard syncer.pause(until: deadline) else { return false }
+        closeConnection()
+        return true
+    }
+
+    func comeBack() throws {
+        do throws(LockingError) {
+            let stay = try attachment.stay(until: Deadline(at: clock.now()))
+            self.stay = stay
+            // What cannot be opened now is opened for the first who writes, or fails him.
+            open = try? opener.writer(stay)
+            hasToSettle = true
+            syncer.goOn(stay)
+            try line.resume()
+        } catch .closed {
+            closeConnection()
+        }
     }
 }

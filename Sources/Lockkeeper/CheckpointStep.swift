@@ -5,7 +5,7 @@ import LockkeeperStorage
 
 /// What is done to the log, by whoever holds MAINTENANCE (5.4).
 struct CheckpointStep: Sendable {
-    let path: String
+    let trust: FileTrust
     let environment: StoreEnvironment
     let deadline: Deadline
     let limits: Limits
@@ -18,7 +18,9 @@ struct CheckpointStep: Sendable {
     /// - Returns: whether everything in the log was copied.
     func copy() throws -> Bool {
         try withReader {
-            try withWorker { try $0.checkpoint(.passive).isComplete }
+            try withWorker { worker in
+                try trust.syncing { try worker.checkpoint(.passive).isComplete }
+            }
         }
     }
 
@@ -29,7 +31,7 @@ struct CheckpointStep: Sendable {
     /// that came meanwhile is waited for shortly: whoever writes waits with us. Our own reader is
     /// opened anew, because one that began on the log would be in the way itself.
     func shortenIfDegraded() throws {
-        let size = try FileSystem.status(path + "-wal")?.size ?? 0
+        let size = try FileSystem.status(trust.path + "-wal")?.size ?? 0
         guard size > Int64(limits.logByteCountDegraded) else { return }
         try withReader {
             try withWorker { worker in
@@ -37,11 +39,10 @@ struct CheckpointStep: Sendable {
                     after: limits.truncateWaitMax,
                     from: environment.clock.now()
                 )
-                do throws(SQLiteError) {
-                    _ = try worker.checkpoint(.truncate)
-                } catch {
+                do {
+                    _ = try trust.syncing { try worker.checkpoint(.truncate) }
+                } catch let error as SQLiteError where ResultCode.busy ~= error.code {
                     // A reader stands on the log: it is tried again when the log has grown again.
-                    guard ResultCode.busy ~= error.code else { throw error }
                 }
             }
         }
@@ -66,6 +67,11 @@ struct CheckpointStep: Sendable {
     }
 
     private func open(for purpose: StoreFile.Purpose) throws -> Connection {
-        try StoreFile.open(path, for: purpose, environment: environment, busyDeadline: deadline)
+        try StoreFile.open(
+            trust.path,
+            for: purpose,
+            environment: environment,
+            busyDeadline: deadline
+        )
     }
 }

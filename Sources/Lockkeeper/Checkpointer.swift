@@ -25,7 +25,7 @@ final class Checkpointer: Sendable {
 
     private let monitor = Monitor(State())
     private let attachment: AccountAttachment
-    private let path: String
+    private let opener: StoreOpener
     private let environment: StoreEnvironment
     private let limits: Limits
     private let frameCountMark: @Sendable () -> Int
@@ -34,13 +34,13 @@ final class Checkpointer: Sendable {
     ///   depends on whether a host lives.
     init(
         attachment: AccountAttachment,
-        path: String,
+        opener: StoreOpener,
         environment: StoreEnvironment,
         limits: Limits,
         frameCountMark: @escaping @Sendable () -> Int
     ) {
         self.attachment = attachment
-        self.path = path
+        self.opener = opener
         self.environment = environment
         self.limits = limits
         self.frameCountMark = frameCountMark
@@ -105,8 +105,11 @@ final class Checkpointer: Sendable {
             return true
         }
         let deadline = Deadline(after: limits.admissionWaitMax, from: environment.clock.now())
+        let stay = try attachment.stay(until: deadline)
+        let trust = try opener.files(stay).trust(in: .messages)
+        try trust.check()
         let step = CheckpointStep(
-            path: path,
+            trust: trust,
             environment: environment,
             deadline: deadline,
             limits: limits

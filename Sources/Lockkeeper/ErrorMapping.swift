@@ -159,7 +159,7 @@ enum ErrorMapping {
         case .accountExists(let account): return LockkeeperError.accountExists(account)
         case .accountNotActive(let account): return LockkeeperError.accountInactive(account)
         case .fileExists, .notAStore, .fenceMissing, .wrongAccount, .malformedCommit,
-            .malformedRegistry:
+            .malformedRegistry, .logDamaged:
             return LockkeeperError(
                 .damaged,
                 subject: subject,

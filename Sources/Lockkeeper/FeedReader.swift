@@ -67,7 +67,8 @@ final class FeedReader: Sendable {
         let limits: Limits
         let clock: any MonotonicClock
         let announcements: Announcements
-        let open: @Sendable () throws -> StoreReader
+        let attachment: AccountAttachment
+        let opener: StoreOpener
     }
 
     let channel: FeedChannel
@@ -102,28 +103,46 @@ final class FeedReader: Sendable {
     func stop() {
         isStopped.store(true, ordering: .releasing)
         wake?.signal()
+        parts.attachment.wakeThoseWhoWait()
     }
 
     // MARK: - On the thread
 
     private func run() {
         if let wake { parts.announcements.add(wake) }
-        defer { if let wake { parts.announcements.remove(wake) } }
+        parts.attachment.add(self)
+        defer {
+            if let wake { parts.announcements.remove(wake) }
+            parts.attachment.remove(self)
+        }
         do {
-            let reader = try parts.open()
-            defer { try? reader.close() }
-            var progress = FeedProgress(at: try start(reader))
-            while !hasStopped {
-                if let connection = connect(after: progress.position) {
-                    try follow(connection, reader, &progress)
-                }
-                guard !hasStopped else { break }
-                try catchUp(reader, &progress)
-                try waitForWake()
+            var progress: FeedProgress?
+            // Where the process has left the account, the feed waits, and goes on where it stood.
+            while let stay = parts.attachment.stay(unless: { hasStopped }) {
+                try read(stay, &progress)
             }
             channel.finish(.success(()))
         } catch {
             finish(error)
+        }
+    }
+
+    /// Reads for as long as the process stays.
+    private func read(
+        _ stay: AccountAttachment.Stay,
+        _ known: inout FeedProgress?
+    ) throws {
+        let reader = try parts.opener.reader(stay).store
+        defer { try? reader.close() }
+        var progress = try known ?? FeedProgress(at: start(reader))
+        defer { known = progress }
+        while goesOn {
+            if let connection = connect(after: progress.position) {
+                try follow(connection, reader, &progress)
+            }
+            guard goesOn else { break }
+            try catchUp(reader, &progress)
+            try waitForWake()
         }
     }
 
@@ -133,6 +152,8 @@ final class FeedReader: Sendable {
     }
 
     private var hasStopped: Bool { isStopped.load(ordering: .acquiring) }
+
+    private var goesOn: Bool { !hasStopped && parts.attachment.isOpen }
 
     private func start(_ reader: StoreReader) throws -> Position {
         let head = try reader.head()
@@ -160,7 +181,7 @@ final class FeedReader: Sendable {
         _ reader: StoreReader,
         _ progress: inout FeedProgress
     ) throws {
-        while !hasStopped {
+        while goesOn {
             let patience = parts.limits.slowPollInterval * 3
             let deadline = Deadline(after: patience, from: connection.lastHeard)
             // A hub that speaks another language is none: the log is looked at.
@@ -210,7 +231,7 @@ final class FeedReader: Sendable {
 
     /// Emits what the log holds after the position, then looks whether the generation is current.
     private func catchUp(_ reader: StoreReader, _ progress: inout FeedProgress) throws {
-        while !hasStopped {
+        while goesOn {
             switch try reader.catchUp(after: progress.position, limit: Self.logReadMax) {
             case .resync(let head, _): throw LockkeeperError.resync(parts.token.account, head)
             case .ranges(let ranges, _):
@@ -249,6 +270,17 @@ final class FeedReader: Sendable {
         let deadline = Deadline(after: parts.limits.slowPollInterval, from: parts.clock.now())
         if try poll.wait(until: deadline) > 0 { wake.drain() }
     }
+}
+
+extension FeedReader: Occupant {
+    /// The thread closes its reader, and its stay ends with that.
+    func vacate(_ absence: AccountAttachment.Absence, until deadline: Deadline) -> Bool {
+        wake?.signal()
+        return true
+    }
+
+    /// The thread waits for it by itself.
+    func comeBack() {}
 }
 
 /// Makes the feeds of a session, and ends them with it.

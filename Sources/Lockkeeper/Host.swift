@@ -10,34 +10,67 @@ import Synchronization
 /// Nothing but this needs a host: helpers write, read and switch without one.
 public final class Host: Sendable {
     private let workspace: Workspace
-    private let hub: Hub
-    private let locks: Mutex<Locks?>
+    /// `nil` once it was closed, and while the process is suspended.
+    private let service: Mutex<Service?>
 
-    /// HOST and HUB, held for as long as the host serves.
-    private struct Locks: ~Copyable, Sendable {
+    /// What serves, and the locks that give the right to.
+    fileprivate struct Service: ~Copyable, Sendable {
+        let hub: Hub
         let host: LockGuard
-        let hub: LockGuard
+        let hubLock: LockGuard
+
+        /// Takes HOST and HUB and opens the socket.
+        ///
+        /// - Throws: ``LockkeeperError`` with the code `hostRunning`.
+        static func start(_ workspace: Workspace) throws -> Service {
+            guard let host = try workspace.membership.tryAcquire(.host, .exclusive) else {
+                let holders = try workspace.membership.holders(of: .host)
+                throw LockkeeperError.hostRunning(workspace.root, holders.map(\.description))
+            }
+            let hubLock = try workspace.membership.acquire(
+                .hub,
+                .exclusive,
+                until: workspace.deadlineOfOpening()
+            )
+            let hub = try Hub(
+                path: workspace.paths.socket,
+                limits: workspace.limits,
+                clock: workspace.clock,
+                source: StoreLogs(workspace)
+            )
+            workspace.announcements.serve(through: hub)
+            return Service(hub: hub, host: host, hubLock: hubLock)
+        }
     }
 
-    fileprivate init(
-        _ workspace: Workspace,
-        hub: Hub,
-        holding host: consuming LockGuard,
-        and hubLock: consuming LockGuard
-    ) {
+    fileprivate init(_ workspace: Workspace, _ service: consuming sending Service) {
         self.workspace = workspace
-        self.hub = hub
-        locks = Mutex(Locks(host: host, hub: hubLock))
+        self.service = Mutex(service)
     }
 
     /// Stops serving and lets the locks go. Sessions stay open.
     public func close() async {
-        let (workspace, hub) = (workspace, hub)
-        workspace.announcements.serve(through: nil)
-        // Closing cannot fail; `blocking` only moves it off the cooperative pool.
-        try? await blocking("lk-close") { hub.close() }
-        locks.withLock { $0 = nil }
         workspace.state.withLock { $0.host = nil }
+        let host = self
+        // Closing cannot fail; `blocking` only moves it off the cooperative pool.
+        try? await blocking("lk-close") { host.stop() }
+    }
+
+    /// Stops serving; ``goOn()`` serves again. Blocks.
+    func stop() {
+        workspace.announcements.serve(through: nil)
+        service.withLock { $0?.hub }?.close()
+        service.withLock { $0 = nil }
+    }
+
+    /// Serves again after ``stop()``; nothing happens where it serves. Blocks.
+    ///
+    /// - Throws: ``LockkeeperError`` with the code `hostRunning` when another process has become the
+    ///   host meanwhile.
+    func goOn() throws {
+        if service.withLock({ $0 != nil }) { return }
+        var fresh: Service? = try .start(workspace)
+        service.withLock { swap(&$0, &fresh) }
     }
 
     func announceGeneration(
@@ -45,7 +78,7 @@ public final class Host: Sendable {
         _ generation: Generation,
         _ state: AccountState
     ) {
-        hub.changeGeneration(
+        service.withLock { $0?.hub }?.changeGeneration(
             of: account,
             to: GenerationChange(generation: generation, state: state)
         )
@@ -59,99 +92,9 @@ extension Workspace {
     ///   another host serves.
     public func serve() async throws -> Host {
         try await work { workspace in
-            guard let hostLock = try workspace.membership.tryAcquire(.host, .exclusive) else {
-                let holders = try workspace.membership.holders(of: .host)
-                throw LockkeeperError(
-                    .hostRunning,
-                    subject: "workspace \(workspace.root)",
-                    explanation: "another host serves it",
-                    holders: holders.map(\.description),
-                    answer: .fixEnvironment,
-                    remedy: "Use that one, or end it first."
-                )
-            }
-            let hubLock = try workspace.membership.acquire(
-                .hub,
-                .exclusive,
-                until: workspace.deadlineOfOpening()
-            )
-            let hub = try Hub(
-                path: workspace.paths.socket,
-                limits: workspace.limits,
-                clock: workspace.clock,
-                source: StoreLogs(workspace)
-            )
-            let host = Host(workspace, hub: hub, holding: hostLock, and: hubLock)
+            let host = Host(workspace, try .start(workspace))
             workspace.state.withLock { $0.host = Weak(host) }
-            workspace.announcements.serve(through: hub)
             return host
         }
-    }
-}
-
-/// Reads the commit logs of accounts for the hub, on the hub's reading thread.
-///
-/// A reader is opened when an account is asked for and kept; where it fails it is opened anew for
-/// the next question.
-// Safe to share because only the hub's one reading thread calls it (see `HubSource`).
-private final class StoreLogs: HubSource, @unchecked Sendable {
-    private weak var workspace: Workspace?
-    private var readers: [AccountID: (reader: StoreReader, attachment: AccountAttachment)] = [:]
-
-    /// Commits that are read from a log at once.
-    private static let readMax = 256
-
-    init(_ workspace: Workspace) { self.workspace = workspace }
-
-    func read(_ account: AccountID, after position: Position?) throws -> LogReading? {
-        guard let workspace,
-            let record = try workspace.registry.use({ try $0.account(account) }),
-            record.messagesFile > 0
-        else {
-            readers[account] = nil
-            return nil
-        }
-        do {
-            return try read(try reader(of: account, in: workspace), after: position)
-        } catch {
-            readers[account] = nil
-            throw error
-        }
-    }
-
-    private func read(_ reader: StoreReader, after position: Position?) throws -> LogReading {
-        let head = try reader.head()
-        guard let position else {
-            return LogReading(head: try storeHead(head, reader), ranges: [])
-        }
-        switch try reader.catchUp(after: position, limit: Self.readMax) {
-        case .ranges(let ranges, _):
-            return LogReading(head: try storeHead(reader.head(), reader), ranges: ranges)
-        case .resync:
-            return LogReading(head: try storeHead(reader.head(), reader), ranges: nil)
-        }
-    }
-
-    private func storeHead(_ head: StoreReader.Head, _ reader: StoreReader) throws -> StoreHead {
-        StoreHead(
-            store: reader.store,
-            generation: head.generation,
-            state: head.state,
-            head: head.position.commit,
-            oldest: head.oldest
-        )
-    }
-
-    private func reader(of account: AccountID, in workspace: Workspace) throws -> StoreReader {
-        if let known = readers[account] { return known.reader }
-        let files = try AccountFiles(account, of: workspace)
-        let reader = try StoreReader(
-            path: try files.path(of: .messages),
-            account: account,
-            environment: workspace.environment,
-            busyDeadline: workspace.deadlineOfOpening()
-        )
-        readers[account] = (reader, files.attachment)
-        return reader
     }
 }

@@ -51,6 +51,17 @@ extension LockkeeperError {
         )
     }
 
+    static func hostRunning(_ root: String, _ holders: [String]) -> LockkeeperError {
+        LockkeeperError(
+            .hostRunning,
+            subject: "workspace \(root)",
+            explanation: "another host serves it",
+            holders: holders,
+            answer: .fixEnvironment,
+            remedy: "Use that one, or end it first."
+        )
+    }
+
     static func closed(_ subject: String) -> LockkeeperError {
         LockkeeperError(
             .closed,
@@ -58,6 +69,23 @@ extension LockkeeperError {
             explanation: "it was closed",
             answer: .fixProgram,
             remedy: "Open it again before it is used."
+        )
+    }
+
+    static func distrusted(
+        _ account: AccountID,
+        path: String,
+        cause: (any Error)?
+    ) -> LockkeeperError {
+        LockkeeperError(
+            .ioFailed,
+            subject: path,
+            explanation: "a sync of this file has failed, so that nothing in it is certain to last",
+            answer: .reopen,
+            remedy:
+                "Look at the disk, then open account \(account) again: what can be read is copied"
+                + " into a new file first.",
+            cause: cause
         )
     }
 

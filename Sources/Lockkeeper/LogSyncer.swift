@@ -18,15 +18,27 @@ final class LogSyncer: Sendable {
         /// Whether a pass is on: its waiters are not completed yet.
         var isSyncing = false
         var isClosed = false
+        /// What keeps the process at the account; `nil` while it is away.
+        var stay: AccountAttachment.Stay?
+        var isPaused = false
+        /// Whether the thread has the connection open.
+        var isOpen = false
         var thread: WorkerThread?
     }
 
-    private let monitor = Monitor(State())
-    private let open: @Sendable () throws -> Connection
+    private let monitor: Monitor<State>
+    private let open: @Sendable (AccountAttachment.Stay) throws -> StoreOpener.Log
 
-    /// - Parameter open: opens the second connection, on the syncer's thread and when the first sync
-    ///   is asked for.
-    init(open: @escaping @Sendable () throws -> Connection) {
+    /// The second connection is opened on the syncer's thread, when the first sync is asked for.
+    convenience init(_ stay: AccountAttachment.Stay, _ opener: StoreOpener) {
+        self.init(stay) { try opener.log($0) }
+    }
+
+    init(
+        _ stay: AccountAttachment.Stay?,
+        open: @escaping @Sendable (AccountAttachment.Stay) throws -> StoreOpener.Log
+    ) {
+        monitor = Monitor(State(stay: stay))
         self.open = open
     }
 
@@ -49,8 +61,38 @@ final class LogSyncer: Sendable {
             return .success(())
         }
         switch accepted {
-        case .success: monitor.signal()
+        case .success: monitor.broadcast()
         case .failure(let error): completion(.failure(error))
+        }
+    }
+
+    /// Serves everybody who waits, closes the connection, and ends the stay.
+    ///
+    /// - Returns: `false` where a sync still ran at the deadline.
+    func pause(until deadline: Deadline) -> Bool {
+        monitor.withLock { $0.isPaused = true }
+        monitor.broadcast()
+        let isQuiet = monitor.wait(until: deadline) { state in
+            state.waiting.isEmpty && !state.isSyncing && !state.isOpen ? true : nil
+        }
+        guard isQuiet == true else { return false }
+        endStay()
+        return true
+    }
+
+    private func endStay() {
+        // It ends outside of the lock, because that takes another one.
+        _ = monitor.withLock { state in
+            defer { state.stay = nil }
+            return state.stay
+        }
+    }
+
+    /// Goes on after ``pause(until:)``.
+    func goOn(_ stay: AccountAttachment.Stay) {
+        monitor.withLock { state in
+            state.isPaused = false
+            state.stay = stay
         }
     }
 
@@ -60,31 +102,62 @@ final class LogSyncer: Sendable {
             state.isClosed = true
             return state.thread
         }
-        monitor.signal()
+        monitor.broadcast()
         thread?.join()
+        endStay()
     }
 
     /// Thrown to who asks after ``close()``.
     struct Closed: Error {}
 
-    private func run() {
-        let connection = Result { try open() }
-        while let batch = nextBatch() {
-            let result = Result { try connection.get().syncLog() }
-            for completion in batch { completion(result) }
-        }
-        if case .success(let connection) = connection { try? connection.close() }
+    private enum Step {
+        case sync([Completion])
+        case close
+        case end
     }
 
-    private func nextBatch() -> [Completion]? {
-        monitor.wait(until: .never) { state -> [Completion]?? in
-            state.isSyncing = false
-            if !state.waiting.isEmpty {
-                state.isSyncing = true
-                defer { state.waiting = [] }
-                return .some(state.waiting)
+    private func run() {
+        var log: StoreOpener.Log?
+        while true {
+            switch nextStep() {
+            case .sync(let batch):
+                let result = Result { try sync(&log) }
+                for completion in batch { completion(result) }
+            case .close:
+                close(&log)
+                monitor.withLock { $0.isOpen = false }
+                monitor.broadcast()
+            case .end:
+                return close(&log)
             }
-            return state.isClosed ? .some(nil) : .none
-        } ?? nil
+        }
+    }
+
+    /// One that could not be opened is opened anew for the next ones who ask.
+    private func sync(_ log: inout StoreOpener.Log?) throws {
+        guard let stay = monitor.withLock({ $0.stay }) else { throw Closed() }
+        let opened = try log ?? open(stay)
+        log = opened
+        try opened.sync()
+    }
+
+    private func close(_ log: inout StoreOpener.Log?) {
+        // Closing fails only while a statement is held.
+        try? log?.connection.close()
+        log = nil
+    }
+
+    private func nextStep() -> Step {
+        monitor.withLock { $0.isSyncing = false }
+        monitor.broadcast()
+        return monitor.wait(until: .never) { state -> Step? in
+            if !state.waiting.isEmpty {
+                (state.isSyncing, state.isOpen) = (true, true)
+                defer { state.waiting = [] }
+                return .sync(state.waiting)
+            }
+            if state.isClosed { return .end }
+            return state.isPaused && state.isOpen ? .close : nil
+        } ?? .end
     }
 }

@@ -15,16 +15,25 @@ final class ReaderPool: Sendable {
         var threads: [WorkerThread] = []
         var idleCount = 0
         var isClosed = false
+        /// Raised when all readers are to be closed; those of later work are opened anew.
+        var epoch = 0
     }
 
     private let monitor = Monitor(State())
     private let threadCountMax: Int
-    private let open: @Sendable () throws -> StoreReader
+    private let attachment: AccountAttachment
+    private let open: @Sendable () throws -> StoreOpener.Reader
 
     /// - Parameter open: opens a reader, on the thread that will use it.
-    init(threadCountMax: Int, open: @escaping @Sendable () throws -> StoreReader) {
+    init(
+        threadCountMax: Int,
+        attachment: AccountAttachment,
+        open: @escaping @Sendable () throws -> StoreOpener.Reader
+    ) {
+        self.attachment = attachment
         self.threadCountMax = threadCountMax
         self.open = open
+        attachment.add(self)
     }
 
     /// Runs a closure with a reader and waits for it without blocking.
@@ -49,6 +58,7 @@ final class ReaderPool: Sendable {
         }
         monitor.broadcast()
         for thread in threads { thread.join() }
+        attachment.remove(self)
     }
 
     /// Thrown to who asks after ``close()``.
@@ -70,34 +80,69 @@ final class ReaderPool: Sendable {
             return .success(())
         }
         switch accepted {
-        case .success: monitor.signal()
+        case .success: monitor.broadcast()
         case .failure(let error): work(.failure(error))
         }
     }
 
-    private func serve() {
-        var reader: Result<StoreReader, any Error>?
-        while let work = nextWork() {
-            // One that could not be opened, or whose rollback failed, is opened anew for the next
-            // one who asks.
-            if case .success(let open) = reader, open.connection.isUsable {
-            } else {
-                reader = Result { try open() }
-            }
-            if let reader { work(reader) }
-        }
-        // Closing fails only while a statement is held, and none outlives its read.
-        if case .success(let reader) = reader { try? reader.close() }
+    private enum Step {
+        case read(Work, epoch: Int)
+        case close
+        case end
     }
 
-    private func nextWork() -> Work? {
-        monitor.withLock { $0.idleCount += 1 }
-        return monitor.wait(until: .never) { state -> Work?? in
-            if !state.waiting.isEmpty {
-                state.idleCount -= 1
-                return .some(state.waiting.removeFirst())
+    private func serve() {
+        var reader: (opened: StoreOpener.Reader, epoch: Int)?
+        while true {
+            switch nextStep(openedIn: reader?.epoch) {
+            case .read(let work, let epoch):
+                // One whose rollback failed is opened anew for the next one who asks.
+                if let open = reader?.opened, !open.store.connection.isUsable { reader = nil }
+                do {
+                    let opened = try reader?.opened ?? open()
+                    if reader == nil { reader = (opened, epoch) }
+                    work(.success(opened.store))
+                } catch {
+                    work(.failure(error))
+                }
+            case .close:
+                // Closing fails only while a statement is held, and none outlives its read.
+                try? reader?.opened.store.close()
+                reader = nil
+            case .end:
+                try? reader?.opened.store.close()
+                return
             }
-            return state.isClosed ? .some(nil) : .none
-        } ?? nil
+        }
     }
+
+    private func nextStep(openedIn epoch: Int?) -> Step {
+        monitor.withLock { $0.idleCount += 1 }
+        return monitor.wait(until: .never) { state -> Step? in
+            let step: Step? =
+                if let epoch, epoch != state.epoch {
+                    .close
+                } else if !state.waiting.isEmpty {
+                    .read(state.waiting.removeFirst(), epoch: state.epoch)
+                } else if state.isClosed {
+                    .end
+                } else {
+                    nil
+                }
+            if step != nil { state.idleCount -= 1 }
+            return step
+        } ?? .end
+    }
+}
+
+extension ReaderPool: Occupant {
+    /// Each thread closes its reader after the read that runs, and its stay ends with that.
+    func vacate(_ absence: AccountAttachment.Absence, until deadline: Deadline) -> Bool {
+        monitor.withLock { $0.epoch += 1 }
+        monitor.broadcast()
+        return true
+    }
+
+    /// Readers are opened by the next who reads.
+    func comeBack() {}
 }

@@ -1,4 +1,5 @@
 import LockkeeperDomain
+import LockkeeperLocking
 import LockkeeperPlatform
 import LockkeeperStorage
 import Synchronization
@@ -6,15 +7,36 @@ import Synchronization
 /// The workspace's registry as this process has it open. Calls block; they are made on threads of
 /// our own.
 final class RegistryHandle: Sendable {
-    private let registry: Mutex<Registry>
+    /// `nil` while the process is suspended.
+    private let registry: Mutex<Registry?>
 
     init(_ registry: sending Registry) {
         self.registry = Mutex(registry)
     }
 
     /// Runs a closure with the registry, alone among this process's threads.
+    ///
+    /// - Throws: `LockingError.suspended`, and what the closure throws.
     func use<Value: Sendable>(_ body: (Registry) throws -> Value) throws -> Value {
-        try registry.withLock { try body($0) }
+        try registry.withLock { registry in
+            guard let registry else { throw LockingError.suspended }
+            return try body(registry)
+        }
+    }
+
+    /// Closes the registry, so that the process has no descriptor of it.
+    func close() throws {
+        try registry.withLock { registry in
+            try registry?.close()
+            registry = nil
+        }
+    }
+
+    /// Opens the registry again; nothing happens where it is open.
+    func reopen(_ open: () throws -> Registry) throws {
+        try registry.withLock { registry in
+            if registry == nil { registry = try open() }
+        }
     }
 
     /// An account's record.

@@ -12,30 +12,25 @@ struct SessionBuilder {
 
     func build(isReadOnly: Bool) throws -> Session {
         let files = try AccountFiles(token.account, of: workspace)
-        let deadline = workspace.deadlineOfOpening()
-        if !isReadOnly { try files.prepare(deadline: deadline) }
-        let path = try files.path(of: .messages)
+        if !isReadOnly { try files.prepare(deadline: workspace.deadlineOfOpening()) }
         let attachment = files.attachment
-        let (environment, account) = (workspace.environment, token.account)
-        let waitMax = workspace.limits.admissionWaitMax
-        // Whoever may open a connection keeps PRESENCE for as long: the attachment is captured.
-        let openReader: @Sendable () throws -> StoreReader = { [attachment] in
-            _ = attachment
-            return try StoreReader(
-                path: path,
-                account: account,
-                environment: environment,
-                busyDeadline: Deadline(after: waitMax, from: environment.clock.now())
-            )
+        let opener = StoreOpener(workspace: workspace, account: token.account)
+        let (clock, waitMax) = (workspace.clock, workspace.limits.admissionWaitMax)
+        let openReader: @Sendable () throws -> StoreOpener.Reader = { [attachment] in
+            let deadline = Deadline(after: waitMax, from: clock.now())
+            return try opener.reader(try attachment.stay(until: deadline))
         }
-        let writer =
-            isReadOnly ? nil : try makeWriter(attachment, path: path)
+        let writer = isReadOnly ? nil : try makeWriter(files.stay, opener)
         let ending = SessionEnding()
         let database = AccountDatabase(
             token: token,
-            store: try writer?.store ?? identity(openReader),
+            store: try writer?.store ?? identity(opener.reader(files.stay)),
             writer: writer,
-            readers: ReaderPool(threadCountMax: workspace.limits.readerCountMax, open: openReader),
+            readers: ReaderPool(
+                threadCountMax: workspace.limits.readerCountMax,
+                attachment: attachment,
+                open: openReader
+            ),
             limits: workspace.limits,
             clock: workspace.clock,
             requiredState: isReadOnly ? nil : .active,
@@ -50,7 +45,8 @@ struct SessionBuilder {
                 limits: workspace.limits,
                 clock: workspace.clock,
                 announcements: workspace.announcements,
-                open: openReader
+                attachment: attachment,
+                opener: opener
             )
         )
         try? attachment.membership.setActivity(.idle)
@@ -65,57 +61,32 @@ struct SessionBuilder {
     }
 
     private func makeWriter(
-        _ attachment: AccountAttachment,
-        path: String
+        _ stay: AccountAttachment.Stay,
+        _ opener: StoreOpener
     ) throws -> AccountWriter {
-        let (environment, waitMax) = (workspace.environment, workspace.limits.admissionWaitMax)
-        let (account, origin) = (token.account, workspace.name)
-        let open: @Sendable () throws -> StoreWriter = {
-            try StoreWriter(
-                path: path,
-                account: account,
-                origin: origin,
-                environment: environment,
-                busyDeadline: Deadline(after: waitMax, from: environment.clock.now())
-            )
-        }
+        let attachment = stay.attachment
         // Before the line's thread starts, which would outlive a failure here.
-        let storeWriter = try open()
-        let checkpointer = Checkpointer(
-            attachment: attachment,
-            path: path,
-            environment: environment,
-            limits: workspace.limits,
-            frameCountMark: { [weak workspace] in workspace?.checkpointMark ?? .max }
-        )
-        let syncer = LogSyncer { [attachment] in
-            _ = attachment
-            let connection = try StoreFile.open(
-                path,
-                for: .maintaining,
-                environment: environment,
-                busyDeadline: Deadline(after: waitMax, from: environment.clock.now())
-            )
-            // SQLite opens the log with the first read.
-            _ = try connection.value("SELECT generation FROM lk_fence")
-            return connection
-        }
+        let open = try opener.writer(stay)
         return AccountWriter(
             token: token,
-            storeWriter: storeWriter,
-            reopen: open,
+            open: open,
+            opener: opener,
+            stay: stay,
             line: try WriterThread.start(attachment.membership, limits: workspace.limits),
-            syncer: syncer,
             announcements: workspace.announcements,
-            checkpointer: checkpointer,
-            attachment: attachment,
+            checkpointer: Checkpointer(
+                attachment: attachment,
+                opener: opener,
+                environment: workspace.environment,
+                limits: workspace.limits,
+                frameCountMark: { [weak workspace] in workspace?.checkpointMark ?? .max }
+            ),
             clock: workspace.clock
         )
     }
 
-    private func identity(_ open: () throws -> StoreReader) throws -> StoreIdentity {
-        let reader = try open()
-        defer { try? reader.close() }
-        return reader.store
+    private func identity(_ reader: StoreOpener.Reader) throws -> StoreIdentity {
+        defer { try? reader.store.close() }
+        return reader.store.store
     }
 }

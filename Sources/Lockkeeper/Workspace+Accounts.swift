@@ -116,6 +116,8 @@ extension Workspace {
     ) async throws -> Value {
         try await blocking("lk-workspace") { [self] in
             try ErrorMapping.mapped("workspace \(root)") {
+                try beginOperation()
+                defer { endOperation() }
                 guard !state.withLock({ $0.isClosed }) else {
                     throw LockkeeperError.closed("workspace \(root)")
                 }

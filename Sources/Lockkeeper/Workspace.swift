@@ -26,6 +26,8 @@ public final class Workspace: Sendable {
     let announcements: Announcements
     let timer = DeadlineTimer(name: "lk-timer")
     let state = Mutex<State>(State())
+    /// What runs in this instance, and whether it is suspended.
+    let activity = Monitor(WorkspaceActivity())
 
     /// What lives in this instance for now. Held weakly: the caller's references keep it alive.
     struct State: Sendable {

@@ -40,6 +40,9 @@ package enum CurrentProcess {
         }
     }
 
+    /// Stops the whole process until somebody lets it go on.
+    package static func stop() { kill(getpid(), SIGSTOP) }
+
     /// Ends the process at once, without unwinding what other threads do.
     package static func exit(_ code: Int32) -> Never { Glibc.exit(code) }
 

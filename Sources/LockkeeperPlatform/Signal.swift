@@ -11,6 +11,8 @@ package enum Signal: Sendable, Hashable, CaseIterable {
     /// The process stands still, with every lock that it has. The corresponding C constant is
     /// `SIGSTOP`.
     case stop
+    /// A person typed ^Z. The corresponding C constant is `SIGTSTP`.
+    case terminalStop
     /// A stopped process goes on. The corresponding C constant is `SIGCONT`.
     case resume
 
@@ -21,6 +23,7 @@ package enum Signal: Sendable, Hashable, CaseIterable {
         case .terminate: SIGTERM
         case .kill: SIGKILL
         case .stop: SIGSTOP
+        case .terminalStop: SIGTSTP
         case .resume: SIGCONT
         }
     }

@@ -19,6 +19,10 @@ package enum StorageError: Error, Sendable, CustomStringConvertible {
     /// Thrown when a store is another account's than the one it is opened for (I-13).
     case wrongAccount(path: String, expected: AccountID, found: AccountID)
 
+    /// Thrown when a log's checksums do not lead to what its index calls the last commit: pages of
+    /// it are lost.
+    case logDamaged(path: String)
+
     // MARK: Migrating
 
     /// Thrown when a store holds a migration that this program does not know: the store is newer.
@@ -58,7 +62,7 @@ package enum StorageError: Error, Sendable, CustomStringConvertible {
     /// Whether the file is damaged or no store.
     package var isDamage: Bool {
         switch self {
-        case .notAStore, .fenceMissing, .wrongAccount: true
+        case .notAStore, .fenceMissing, .wrongAccount, .logDamaged: true
         case .sqlite(let error):
             [.notADatabase, .corrupt].contains { $0 ~= error.code }
         default: false
@@ -80,6 +84,7 @@ package enum StorageError: Error, Sendable, CustomStringConvertible {
         case .fenceMissing(let path): "\(path) does not say who may write it"
         case .wrongAccount(let path, let expected, let found):
             "\(path) belongs to account \(found), not \(expected)"
+        case .logDamaged(let path): "pages of the log of \(path) are lost"
         case .newerSchema(let owner, let name):
             "the store is newer than this program: it has migration \(name) of \(owner)"
         case .migrationChanged(let owner, let name):

@@ -35,6 +35,41 @@ struct HostProcessTests {
     }
 
     @Test(
+        "^Z stops a host with no file of the workspace open, and SIGCONT lets it serve again (B10)"
+    )
+    func suspension() async throws {
+        let workspace = try await TestWorkspace()
+        let host = try workspace.start(["host"])
+        _ = await host.nextLine()
+        _ = try await workspace.run(["ingest"], input: message(1))
+        let pid = host.process.pid
+        let open = {
+            try FileSystem.list("/proc/\(pid)/fd").filter { number in
+                let target = try? FileSystem.canonicalPath("/proc/\(pid)/fd/\(number)")
+                return target?.hasPrefix(workspace.root) == true
+            }
+        }
+        #expect(try !open().isEmpty)
+        try host.process.signal(.terminalStop)
+        let identity = try #require(try ProcessIdentity.read(pid: pid))
+        while try identity.condition() != .stopped { await Task.yield() }
+        #expect(try open() == [])
+        let meanwhile = try await workspace.run(["ingest"], input: message(2))
+        #expect(meanwhile.status == .exited(0), "\(meanwhile.errorText)")
+        try host.process.signal(.resume)
+        // It is the host again once it holds HOST.
+        var server: Int?
+        while server != Int(pid) {
+            let status = try await workspace.run(["status", "--json"])
+            server = try PrintedObject(status.lines.joined()).int("host_pid")
+        }
+        let second = try await workspace.run(["host"])
+        #expect(second.status == .exited(69))
+        try host.process.signal(.terminate)
+        #expect(await host.end().status == .exited(0))
+    }
+
+    @Test(
         "a follower sees every commit once, with and without a host, and ends with the switch (I-7)"
     )
     func tail() async throws {

@@ -165,14 +165,4 @@ struct AdmissionTests {
             #expect(try await again.notes() == ["y"])
         }
     }
-
-    /// Looks until a process stands in the line of "alice". Nothing tells of that but its record.
-    private func waitUntilWaiting(_ name: String, _ workspace: Workspace) async throws {
-        while true {
-            let accounts = try await workspace.status().accounts
-            let processes = accounts.flatMap(\.processes)
-            if processes.contains(where: { $0.name == name && $0.activity == "waiting" }) { return }
-            await Task.yield()
-        }
-    }
 }

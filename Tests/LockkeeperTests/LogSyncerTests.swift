@@ -12,8 +12,15 @@ struct LogSyncerTests {
     // Whoever finds it idle may sync by himself: then nobody who committed earlier still waits.
     @Test("it is idle only when everybody who asked was completed, in order, failures included")
     func order() async throws {
+        try await withNotes { _, _, alice in
+            let stay = try alice.attachment.stay(until: .never)
+            try await order(stay)
+        }
+    }
+
+    private func order(_ stay: AccountAttachment.Stay) async throws {
         let gate = Gate()
-        let syncer = LogSyncer {
+        let syncer = LogSyncer(stay) { _ in
             gate.arrive()
             gate.waitUntilOpen()
             throw NoFile()

@@ -17,6 +17,9 @@ struct HostCommand: Command {
         activated first, unless it is active. A second host of the same workspace is refused with
         the first one's pid. Helpers need no host: they write, read and switch without one.
 
+        ^Z (SIGTSTP) suspends it first: it stops without a lock or a file of the workspace open, and
+        serves again after SIGCONT, unless another host has come meanwhile.
+
           lockkeeper host --root ~/chat --account alice --create
         """
     static let options: [OptionSpecification] = [
@@ -44,7 +47,7 @@ struct HostCommand: Command {
                 writer.endObject()
             }
             try ServiceManager.notify(.ready)
-            let signal = try await Self.endingSignal()
+            let signal = try await serveUntilSignalled(workspace, context)
             context.console.note("lockkeeper: ending on \(signal)")
             try ServiceManager.notify(.stopping)
             await host.close()
@@ -76,13 +79,36 @@ struct HostCommand: Command {
         return id
     }
 
-    /// Waits for the signal on a thread of its own, because the wait blocks.
-    private static func endingSignal() async throws -> Signal {
+    /// The signals that are waited for; every thread blocks them.
+    static let signals: [Signal] = [.terminate, .interrupt, .terminalStop]
+
+    /// Returns the signal that asks the host to end.
+    private func serveUntilSignalled(
+        _ workspace: Workspace,
+        _ context: CommandContext
+    ) async throws -> Signal {
+        while true {
+            let signal = try await Self.nextSignal()
+            guard signal == .terminalStop else { return signal }
+            do {
+                try await workspace.suspend()
+            } catch let error as LockkeeperError where error.code == .busy {
+                // Stopped now it would stand in everybody's way.
+                context.console.note("lockkeeper: cannot stop yet: \(error)")
+                continue
+            }
+            CurrentProcess.stop()
+            try await workspace.resume()
+        }
+    }
+
+    /// Waits for a signal on a thread of its own, because the wait blocks.
+    private static func nextSignal() async throws -> Signal {
         try await withCheckedThrowingContinuation { continuation in
             do {
                 _ = try WorkerThread.start(name: "lk-signals") {
                     continuation.resume(
-                        returning: CurrentProcess.wait(for: [.terminate, .interrupt])
+                        returning: CurrentProcess.wait(for: signals)
                     )
                 }
             } catch {

@@ -65,3 +65,13 @@ func expect(
     #expect(error?.code == code, sourceLocation: sourceLocation)
     return error
 }
+
+/// Looks until a process stands in the line of an account. Nothing tells of that but its record.
+func waitUntilWaiting(_ name: String, _ workspace: Workspace) async throws {
+    while true {
+        let accounts = try await workspace.status().accounts
+        let processes = accounts.flatMap(\.processes)
+        if processes.contains(where: { $0.name == name && $0.activity == "waiting" }) { return }
+        await Task.yield()
+    }
+}

@@ -1,0 +1,118 @@
+import LockkeeperDomain
+import LockkeeperLocking
+import LockkeeperNotifier
+import LockkeeperPlatform
+import LockkeeperStorage
+import Synchronization
+
+/// Reads the commit logs of accounts for the hub, on the hub's reading thread.
+///
+/// A reader is opened when an account is asked for and kept; where it fails it is opened anew for
+/// the next question, and where the process leaves the account it is closed.
+///
+/// Lock rule: the mutex of a reader is held while it reads, by the hub's one reading thread; who
+/// leaves the account waits for that.
+final class StoreLogs: HubSource {
+    private weak let workspace: Workspace?
+    private let readers = Mutex<[AccountID: LogReader]>([:])
+
+    /// Commits that are read from a log at once.
+    private static let readMax = 256
+    /// How long the reading thread, which serves all accounts, waits for one that others have to
+    /// themselves.
+    private static let patience = Duration.milliseconds(1)
+
+    init(_ workspace: Workspace) { self.workspace = workspace }
+
+    func read(_ account: AccountID, after position: Position?) throws -> LogReading? {
+        guard let workspace,
+            let record = try workspace.registry.use({ try $0.account(account) }),
+            record.messagesFile > 0
+        else {
+            readers.withLock { $0[account] = nil }
+            return nil
+        }
+        return try reader(of: account, in: workspace).use { try read($0, after: position) }
+    }
+
+    private func read(_ reader: StoreReader, after position: Position?) throws -> LogReading {
+        let head = try reader.head()
+        guard let position else {
+            return LogReading(head: try storeHead(head, reader), ranges: [])
+        }
+        switch try reader.catchUp(after: position, limit: Self.readMax) {
+        case .ranges(let ranges, _):
+            return LogReading(head: try storeHead(reader.head(), reader), ranges: ranges)
+        case .resync:
+            return LogReading(head: try storeHead(reader.head(), reader), ranges: nil)
+        }
+    }
+
+    private func storeHead(_ head: StoreReader.Head, _ reader: StoreReader) throws -> StoreHead {
+        StoreHead(
+            store: reader.store,
+            generation: head.generation,
+            state: head.state,
+            head: head.position.commit,
+            oldest: head.oldest
+        )
+    }
+
+    private func reader(of account: AccountID, in workspace: Workspace) throws -> LogReader {
+        if let known = readers.withLock({ $0[account] }) { return known }
+        let attachment = try workspace.attach(account)
+        let opener = StoreOpener(workspace: workspace, account: account)
+        let reader = LogReader(attachment) { [weak attachment] in
+            guard let attachment else { throw LockingError.closed }
+            let kernel = SystemClock()
+            let soon = Deadline(after: Self.patience, from: kernel.now())
+            return try opener.reader(try attachment.stay(until: soon))
+        }
+        readers.withLock { $0[account] = reader }
+        return reader
+    }
+}
+
+/// The hub's reader of one account.
+// Safe to share because the reader is touched only under the mutex.
+private final class LogReader: Occupant, @unchecked Sendable {
+    private let attachment: AccountAttachment
+    private let open: @Sendable () throws -> StoreOpener.Reader
+    private let mutex = Mutex(())
+    private var reader: StoreOpener.Reader?
+
+    init(
+        _ attachment: AccountAttachment,
+        open: @escaping @Sendable () throws -> StoreOpener.Reader
+    ) {
+        self.attachment = attachment
+        self.open = open
+        attachment.add(self)
+    }
+
+    func use<Value>(_ body: (StoreReader) throws -> Value) throws -> Value {
+        try mutex.withLock { _ in
+            do {
+                let opened = try reader ?? open()
+                reader = opened
+                return try body(opened.store)
+            } catch {
+                close()
+                throw error
+            }
+        }
+    }
+
+    func vacate(_ absence: AccountAttachment.Absence, until deadline: Deadline) -> Bool {
+        mutex.withLock { _ in close() }
+        return true
+    }
+
+    func comeBack() {}
+
+    private func close() {
+        // Closing fails only while a statement is held, and none outlives its read.
+        try? reader?.store.close()
+        reader = nil
+    }
+}
