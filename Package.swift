@@ -197,7 +197,18 @@ let package = Package(
                 "LockkeeperTestSupport", "LockkeeperDomain", "LockkeeperPlatform",
                 "LockkeeperSQLite", "LockkeeperStorage",
                 "Lockkeeper", "LockkeeperMessages", "LockkeeperTesting", "LockkeeperSimulation",
+                "lockkeeper-store-tool",
             ]
+        ),
+        // Test tool: a process that has a store open, as Lockkeeper or as SQLite alone has it.
+        .executableTarget(
+            name: "lockkeeper-store-tool",
+            dependencies: [
+                "LockkeeperDomain", "CLockkeeperPlatform", "LockkeeperPlatform",
+                "LockkeeperSQLite", "Lockkeeper", "LockkeeperSimulation",
+            ],
+            path: "Tests/lockkeeper-store-tool",
+            swiftSettings: settings
         ),
         tests(
             "LockkeeperProcessTests",

@@ -54,7 +54,7 @@ struct ResetProofTests {
             try await alice.database.write {
                 try $0.execute("CREATE TABLE entry (id INTEGER PRIMARY KEY, text TEXT)")
             }
-            let path = try messagesPath(in: test.root)
+            let path = try SharedEntries.messagesPath(in: test.root)
             // While somebody has the database open nobody rebuilds the log's index from the log, which
             // would hide what was noted wrongly in it.
             let onlooker = try await onOwnThread { try Onlooker(path) }
@@ -73,7 +73,7 @@ struct ResetProofTests {
                 try foreign.insertRows((last + 1)...(last + 10))
                 #expect(try foreign.checkpoint(.truncate).isComplete)
                 try foreign.close()
-                return Self.damage(of: path, rows: Set(0...(last + 10)))
+                return damageOf(path, rows: Set(0...(last + 10)))
             }
             #expect(damage == nil)
             try await onOwnThread { try onlooker.leave() }
@@ -113,21 +113,7 @@ struct ResetProofTests {
         // Its view of the log may be refused by now; what counts is what is there afterwards.
         _ = try? first.checkpoint(.truncate)
         for connection in [writer, first] { try connection.close() }
-        return damage(of: database.path, rows: Set(1...60))
-    }
-
-    /// What is wrong with a database that should have these rows; `nil` where nothing is.
-    private static func damage(of path: String, rows: Set<Int>) -> String? {
-        do {
-            let reader = try PlainDatabase.open(path, .readOnly)
-            defer { try? reader.close() }
-            let lost = rows.subtracting(try reader.rowNumbers())
-            let integrity = try reader.integrity()
-            if !lost.isEmpty { return "\(lost.count) of \(rows.count) rows lost, \(integrity)" }
-            return integrity == "ok" ? nil : integrity
-        } catch {
-            return "\(error)"
-        }
+        return damageOf(database.path, rows: Set(1...60))
     }
 
     /// Lets a foreign program write until the log has so many frames; gives the last row's number.
@@ -169,14 +155,6 @@ struct ResetProofTests {
         zone.release()
         for connection in [foreign, other] { try connection.close() }
         return number + 9
-    }
-
-    /// The path of the only account's messages.
-    private func messagesPath(in root: String) throws -> String {
-        let folder = try #require(try FileSystem.list(root + "/accounts").first)
-        let names = try FileSystem.list("\(root)/accounts/\(folder)")
-        let name = try #require(names.first { $0.hasPrefix("messages-") && $0.hasSuffix(".db") })
-        return "\(root)/accounts/\(folder)/\(name)"
     }
 }
 
