@@ -36,10 +36,11 @@ package struct Holder: Sendable, Hashable, CustomStringConvertible {
     /// How long it had been doing that when it was looked at.
     package var activityDuration: Duration { max(.zero, observedAt.duration(since: since)) }
 
-    /// For people: "pid 4711 (push-helper, helper), writing for 3.2 s, stopped".
+    /// For people: "pid 4711 (lockkeeper as push-helper, helper), writing for 3.2 s, stopped".
     package var description: String {
         let tenths = activityDuration.wholeNanoseconds / 100_000_000
-        return "pid \(identity.pid) (\(processName), \(role.name)), \(activity.name) for "
+        return
+            "pid \(identity.pid) (\(program) as \(processName), \(role.name)), \(activity.name) for "
             + "\(tenths / 10).\(tenths % 10) s, \(condition.rawValue)"
     }
 }
