@@ -10,6 +10,9 @@ import LockkeeperDomain
 final class BusyHandler {
     /// When waiting ends.
     var deadline: Deadline = .never
+    /// Asked around each wait: true ends waiting. For a caller who waits no longer; a call of
+    /// `sqlite3_interrupt` does not reach a wait (B11).
+    var isAbandoned: (() -> Bool)?
 
     private let clock: any MonotonicClock
     private let interrupt: InterruptHandle
@@ -39,7 +42,7 @@ final class BusyHandler {
 
     /// Waits before SQLite tries again; false when it should give up.
     private func wait(attempt: Int) -> Bool {
-        if interrupt.isCancelled { return false }
+        if isCancelled { return false }
         let remaining = deadline.remaining(at: clock.now())
         if remaining == .zero { return false }
         let wait = min(Self.backoff.wait(attempt: attempt, using: &generator), remaining)
@@ -47,6 +50,8 @@ final class BusyHandler {
         time.tv_nsec = Int(wait.wholeNanoseconds)
         // A signal cuts the sleep short, which does no harm: SQLite tries again a little earlier.
         nanosleep(&time, nil)
-        return !interrupt.isCancelled
+        return !isCancelled
     }
+
+    private var isCancelled: Bool { interrupt.isCancelled || isAbandoned?() == true }
 }

@@ -111,6 +111,19 @@ package final class Connection {
         set { core.busyHandler.deadline = newValue }
     }
 
+    /// Does something whose waits for locks end as soon as their caller is gone: SQLite answers that
+    /// it is busy then, as at the deadline.
+    package func waiting<Result>(
+        unless isAbandoned: () -> Bool,
+        _ body: () throws -> Result
+    ) rethrows -> Result {
+        try withoutActuallyEscaping(isAbandoned) { isAbandoned in
+            core.busyHandler.isAbandoned = isAbandoned
+            defer { core.busyHandler.isAbandoned = nil }
+            return try body()
+        }
+    }
+
     /// Which statements are taken. Our own cached ones run under either policy.
     package var policy: StatementPolicy {
         get { core.authorizer.policy }

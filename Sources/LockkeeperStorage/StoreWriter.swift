@@ -92,7 +92,8 @@ package final class StoreWriter {
     /// - Parameters:
     ///   - token: the right to write, checked inside of the transaction.
     ///   - deadline: when waiting for a foreign program's lock ends.
-    ///   - isCancelled: asked before COMMIT begins, and not after.
+    ///   - isCancelled: asked while a foreign program's lock is waited for and before COMMIT
+    ///     begins, and not after.
     ///   - body: what to do. The connection must not leave it.
     /// - Throws: what the closure throws; ``StorageError/superseded(held:current:state:)``;
     ///   ``StorageError/cancelled``; what SQLite throws, busy at the deadline. Nothing of the
@@ -109,7 +110,7 @@ package final class StoreWriter {
         var restartCount = 0
         while true {
             do {
-                let head = try begin(token)
+                let head = try connection.waiting(unless: isCancelled) { try begin(token) }
                 guard head.isOfThisBoot else {
                     connection.rollBack()
                     jump = try raiseNumbers(token) ?? jump
@@ -118,7 +119,11 @@ package final class StoreWriter {
                 return try run(head, after: jump, isCancelled, body)
             } catch {
                 connection.rollBack()
-                guard Self.isStaleSnapshot(error), restartCount < Self.restartCountMax else {
+                let code = Self.code(of: error)
+                if code.map({ ResultCode.busy ~= $0 }) == true, isCancelled() {
+                    throw StorageError.cancelled
+                }
+                guard code == .busySnapshot, restartCount < Self.restartCountMax else {
                     throw error
                 }
                 restartCount += 1
@@ -307,11 +312,11 @@ package final class StoreWriter {
         }
     }
 
-    private static func isStaleSnapshot(_ error: any Error) -> Bool {
+    private static func code(of error: any Error) -> ResultCode? {
         switch error {
-        case let error as SQLiteError: error.code == .busySnapshot
-        case StorageError.sqlite(let error): error.code == .busySnapshot
-        default: false
+        case let error as SQLiteError: error.code
+        case StorageError.sqlite(let error): error.code
+        default: nil
         }
     }
 }
