@@ -15,8 +15,12 @@ import LockkeeperDomain
 // Safe to share because the zone behind the pointer has a lock of its own around everything, and the
 // pointer never changes.
 package final class FaultZone: @unchecked Sendable {
-    /// The name to open files with.
-    package static let vfs = LK_FAULT_VFS
+    /// The name to open files with. Where no zone was made it does what the default VFS does.
+    package static let vfs: String = {
+        // The VFS beneath is missing only in a SQLite that was built without one.
+        precondition(lk_fault_register() == 0, "this SQLite has no VFS to stand before")
+        return LK_FAULT_VFS
+    }()
 
     private let zone: OpaquePointer
 
@@ -71,8 +75,7 @@ package final class FaultZone: @unchecked Sendable {
 
     /// Makes a zone of a folder, given by its canonical path.
     package init(folder: String) {
-        // The VFS beneath is missing only in a SQLite that was built without one.
-        precondition(lk_fault_register() == 0, "this SQLite has no VFS to stand before")
+        _ = Self.vfs
         guard let zone = lk_fault_zone_make(folder) else {
             preconditionFailure("no memory for a zone")
         }

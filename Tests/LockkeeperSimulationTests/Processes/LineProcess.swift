@@ -56,6 +56,11 @@ final class LineProcess: Sendable {
         return try hear(until: Deadline(after: wait, from: SystemClock().now()))
     }
 
+    /// The same for a caller that must not block.
+    func asked(_ line: String) async throws -> String {
+        try await onOwnThread { [self] in try ask(line) }
+    }
+
     /// Whether a line has come that nobody has heard yet.
     var hasAnswered: Bool { output.withLock { !$0.lines.isEmpty } }
 
@@ -74,10 +79,11 @@ final class LineProcess: Sendable {
 
     func proceed() throws { try process.signal(.resume) }
 
-    /// Kills it, and waits until it is gone.
+    /// Kills it, and waits until it is dead. A child of it may live on and keep its output open.
     func kill() throws {
+        let identity = try #require(try ProcessIdentity.read(pid: pid))
         try process.signal(.kill)
-        _ = process.wait(until: patience())
+        #expect(try eventually { try [.zombie, .gone].contains(identity.condition()) })
     }
 
     /// Ends its input, and gives how it ended.

@@ -10,7 +10,9 @@ import Testing
 /// One account whose table `entry` is written by several processes.
 struct SharedEntries {
     let test: TestWorkspace
-    /// The account in the test's own process, which is one of those that share it.
+    /// The test's own process, which is one of those that share the account.
+    let app: Workspace
+    /// The account in it.
     let alice: Session
     /// The database file.
     let path: String
@@ -30,7 +32,7 @@ struct SharedEntries {
                 try $0.execute("CREATE TABLE entry (id INTEGER PRIMARY KEY, text TEXT)")
             }
             let path = try messagesPath(in: test.root)
-            try await body(SharedEntries(test: test, alice: alice, path: path))
+            try await body(SharedEntries(test: test, app: app, alice: alice, path: path))
         }
     }
 
@@ -55,6 +57,23 @@ struct SharedEntries {
         try await alice.database.write(durability: durability, waitMax: waitMax) { transaction in
             try transaction.execute("INSERT INTO entry VALUES (?1, 'app')", SQLValue(row))
         }.receipt
+    }
+
+    /// Looks until a process does something. Nothing tells of that but its record.
+    func waitUntil(_ name: String, is activity: String) async throws {
+        let deadline = patience()
+        while !deadline.hasPassed(at: SystemClock().now()) {
+            let processes = try await app.status().accounts.flatMap(\.processes)
+            if processes.contains(where: { $0.name == name && $0.activity == activity }) { return }
+            await Task.yield()
+        }
+        Issue.record("\(name) is never \(activity)")
+    }
+
+    /// Who holds a lock that a writer takes, by their names.
+    func lockHolders() async throws -> [String] {
+        try await app.status().accounts.flatMap(\.processes)
+            .filter { $0.locks.contains("queue") || $0.locks.contains("writer") }.map(\.name)
     }
 
     /// The rows, as the test's own process reads them.
