@@ -16,6 +16,7 @@ extension Connection {
     ///
     /// - Throws: ``SQLiteError``, busy among others; there is no transaction then.
     package func begin(_ kind: TransactionKind) throws(SQLiteError) {
+        try refuseForkedChild(.begin)
         // Full-text search writes its own tables once more while it commits.
         discardChanges()
         let sql: StaticString =

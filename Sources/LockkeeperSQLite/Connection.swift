@@ -1,4 +1,5 @@
 import CLockkeeperSQLite
+import Glibc
 package import LockkeeperDomain
 
 /// A connection to one database file.
@@ -13,6 +14,8 @@ package final class Connection {
     package let interruptHandle: InterruptHandle
 
     let core: ConnectionCore
+    /// The process that opened it, and the only one that may use it.
+    private let pid = getpid()
     private var ownStatements = StaticStatementCache()
     private var userStatements = UserStatementCache()
 
@@ -164,6 +167,7 @@ package final class Connection {
     /// - Throws: ``SQLiteError`` when it cannot be prepared, is more or less than one statement, or
     ///   the restricted policy refuses it.
     package func userStatement(_ sql: String) throws(SQLiteError) -> Statement {
+        try refuseForkedChild(.prepare)
         if let statement = userStatements.find(sql), !statement.isActive {
             if policy == .restricted, let refusal = statement.refusal {
                 throw Self.refused(refusal, sql)
@@ -215,6 +219,18 @@ package final class Connection {
         -> Result
     {
         try body(core.database)
+    }
+
+    /// Refuses a child that was forked after the file was opened: it has its parent's descriptors and
+    /// the memory of the log's index, and none of its locks (B22). Asked where a transaction begins and
+    /// where an app's statement comes in; our own statements run behind the first.
+    func refuseForkedChild(_ operation: SQLiteError.Operation) throws(SQLiteError) {
+        guard getpid() != pid else { return }
+        throw SQLiteError(
+            code: .misuse,
+            message: "the connection belongs to the process that this one was forked by",
+            operation: operation
+        )
     }
 
     // MARK: - Changes
