@@ -46,6 +46,31 @@ struct ProcessTests {
         }
     }
 
+    // B35: what a person has to do differs: thaw it, continue it, or have its parent look.
+    @Test("A process whose control group is frozen is told from a sleeping and from a stopped one")
+    func frozen() async throws {
+        let groups = ControlGroupFolder.writable()
+        if groups.isEmpty { print("no control group can be made here: frozen processes untested") }
+        try await onOwnThread {
+            for group in groups {
+                let child = try ChildProcess(program: "sleep", arguments: ["60"])
+                let identity = try #require(try ProcessIdentity.read(pid: child.pid))
+                defer { group.remove() }
+                try group.write(String(child.pid), to: "cgroup.procs")
+                #expect(try identity.condition() == .running)
+                try group.write(group.frozen, to: group.switchName)
+                #expect(try eventually { try identity.condition() == .frozen })
+                try group.write(group.thawed, to: group.switchName)
+                #expect(try eventually { try identity.condition() == .running })
+                try child.signal(SIGSTOP)
+                #expect(try eventually { try identity.condition() == .stopped })
+                try child.signal(SIGKILL)
+                #expect(try eventually { try identity.condition() == .zombie })
+                try child.wait()
+            }
+        }
+    }
+
     // B32
     @Test("A pid that was given again, or of another boot, is not the process that was meant")
     func reusedPid() throws {
@@ -126,4 +151,50 @@ struct ProcessTests {
         #expect(Environment.variable("PATH") != nil)
         #expect(Environment.variable("LOCKKEEPER_NO_SUCH_VARIABLE") == nil)
     }
+}
+
+/// A control group of a test's own, in one of the places where a machine may have them.
+private struct ControlGroupFolder {
+    let path: String
+    /// The file that freezes it, and what is written into it.
+    let switchName: String
+    let frozen: String
+    let thawed: String
+
+    /// One group for each hierarchy that this user may change.
+    static func writable() -> [ControlGroupFolder] {
+        let name = "lockkeeper-test-\(UInt32.random(in: 0 ... .max))"
+        return [
+            ControlGroupFolder(
+                path: "/sys/fs/cgroup/freezer/\(name)",
+                switchName: "freezer.state",
+                frozen: "FROZEN",
+                thawed: "THAWED"
+            ),
+            ControlGroupFolder(
+                path: "/sys/fs/cgroup/unified/\(name)",
+                switchName: "cgroup.freeze",
+                frozen: "1",
+                thawed: "0"
+            ),
+            ControlGroupFolder(
+                path: "/sys/fs/cgroup/\(name)",
+                switchName: "cgroup.freeze",
+                frozen: "1",
+                thawed: "0"
+            ),
+        ].filter { group in
+            guard mkdir(group.path, 0o755) == 0 else { return false }
+            if access("\(group.path)/\(group.switchName)", W_OK) == 0 { return true }
+            group.remove()
+            return false
+        }
+    }
+
+    func write(_ text: String, to name: String) throws {
+        let file = try FileDescriptor(opening: "\(path)/\(name)", .writeOnly)
+        try file.write(Array(text.utf8))
+    }
+
+    func remove() { rmdir(path) }
 }

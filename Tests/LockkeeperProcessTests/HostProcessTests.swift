@@ -112,6 +112,35 @@ struct HostProcessTests {
         #expect(other.status == .exited(75), "\(other.errorText)")
     }
 
+    // B37: nothing but the kernel's locks says that a host or a helper lives.
+    @Test(
+        "after SIGKILL of the host a helper ingests as always, and after its own a host serves at once"
+    )
+    func killed() async throws {
+        let workspace = try await TestWorkspace()
+        let host = try workspace.start(["host"])
+        _ = try #require(await host.nextLine())
+        try host.process.signal(.kill)
+        _ = await host.end()
+        let helper = try workspace.start(["ingest", "--name", "push"])
+        helper.send(message(1))
+        let receipt = try PrintedObject(try #require(await helper.nextLine()))
+        #expect(receipt.int("inserted") == 1)
+
+        // In the middle of its input, whatever it holds at that moment.
+        for number in 2...200 { helper.send(message(number)) }
+        try helper.process.signal(.kill)
+        _ = await helper.end()
+        let next = try workspace.start(["host"])
+        #expect(await next.nextLine()?.contains("ready") == true)
+        let again = try await workspace.run(["ingest"], input: message(201))
+        #expect(again.status == .exited(0), "\(again.errorText)")
+        #expect(try again.summary.int("inserted") == 1)
+        try next.process.signal(.terminate)
+        #expect(await next.end().status == .exited(0))
+        try await workspace.expectSound()
+    }
+
     @Test("a follower that begins at a position sees all that came after it and then ends")
     func after() async throws {
         let workspace = try await TestWorkspace()

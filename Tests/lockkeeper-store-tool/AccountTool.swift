@@ -3,6 +3,7 @@ import Glibc
 import Lockkeeper
 import LockkeeperDomain
 import LockkeeperPlatform
+import LockkeeperSQLite
 import LockkeeperSimulation
 
 /// A process that has the account "alice" open, with its table
@@ -12,6 +13,8 @@ import LockkeeperSimulation
 ///     hold A          stands inside a transaction that inserts the row A: "inside", and when the next
 ///                     line has been read "inserted 1"
 ///     fork A          the same with a forked child that sleeps: "inside PID", the child's
+///     use A           inserts the row A, and in the same transaction forks a child that tries to use the
+///                     connection: "child CODE inserted 1"; the code is 0 where it was refused
 ///     loop A MICROS   inserts A, A + 1, … without a pause, each transaction taking so long: "looping"
 ///     stop            ends the loop: "looped COUNT", and " without A B …", the rows among them that
 ///                     were not acknowledged because a file was replaced
@@ -60,6 +63,7 @@ final class AccountTool {
             case ("hold", 1): return try await hold(numbers[0]) { "inside" }
             case ("fork", 1):
                 return try await hold(numbers[0]) { "inside \(lk_fork_sleeping_child())" }
+            case ("use", 1): return try await useInChild(numbers[0])
             case ("loop", 2): return startLoop(from: numbers[0], taking: numbers[1])
             case ("stop", 0): return await stopLoop()
             case ("increment", 1): return try await increment(numbers[0])
@@ -96,6 +100,18 @@ final class AccountTool {
             _ = hear()
         }
         return "inserted 1"
+    }
+
+    private func useInChild(_ row: Int) async throws -> String {
+        let code = try await store.database.write { transaction in
+            try transaction.insert(row)
+            let context = Unmanaged.passUnretained(transaction.connection).toOpaque()
+            let child = lk_fork_calling(useInheritedConnection, context)
+            var status: Int32 = 0
+            waitpid(child, &status, 0)
+            return lk_wait_exit_code(status)
+        }.value
+        return "child \(code) inserted 1"
     }
 
     private func increment(_ count: Int) async throws -> String {
@@ -214,7 +230,20 @@ private struct WriteLoop: Sendable {
         } catch let error as LockkeeperError where error.code == .fileReplaced {
             unacknowledged.append(row)
             await store.workspace.close()
-            store = try await opening.open()
+            store = try await reopened()
+        }
+    }
+
+    /// The account opened again; the file may be replaced once more while that goes on.
+    private func reopened() async throws -> OpenStore {
+        var attempt = 1
+        while true {
+            do {
+                return try await opening.open()
+            } catch let error as LockkeeperError where error.code == .fileReplaced {
+                guard attempt < 100 else { throw error }
+                attempt += 1
+            }
         }
     }
 
@@ -222,6 +251,31 @@ private struct WriteLoop: Sendable {
         let missing = unacknowledged.map { " \($0)" }.joined()
         return "looped \(next - first)" + (missing.isEmpty ? "" : " without" + missing)
     }
+}
+
+/// What a forked child does: uses the connection that its parent has open. Gives 0 where every use was
+/// refused, and the number of the first one that was not.
+private let useInheritedConnection: @convention(c) (UnsafeMutableRawPointer?) -> Int32 = {
+    context in
+    alarm(10)
+    guard let context else { return 64 }
+    let connection = Unmanaged<Connection>.fromOpaque(context).takeUnretainedValue()
+    let uses: [() throws -> Void] = [
+        { try connection.userStatement("DELETE FROM entry").run() },
+        { try connection.begin(.immediate) },
+        { try connection.begin(.deferred) },
+    ]
+    for (index, use) in uses.enumerated() {
+        do {
+            try use()
+            return Int32(index + 1)
+        } catch let error as SQLiteError where error.code == .misuse {
+            continue
+        } catch {
+            return Int32(index + 101)
+        }
+    }
+    return 0
 }
 
 /// Keeps the processor for a while, as work inside a transaction does.

@@ -101,19 +101,37 @@ final class LineProcess: Sendable {
 extension LineProcess {
     /// A process that has the account of a workspace open; see `AccountTool`.
     static func account(_ root: String, _ name: String, _ limits: String...) throws -> LineProcess {
+        let process = try starting(root, name, limits)
+        #expect(try process.hear() == "ready")
+        return process
+    }
+
+    /// The same before it has said that it is ready.
+    static func starting(_ root: String, _ name: String, _ limits: String...) throws -> LineProcess
+    {
+        try starting(root, name, limits)
+    }
+
+    private static func starting(
+        _ root: String,
+        _ name: String,
+        _ limits: [String]
+    ) throws -> LineProcess {
         try tool(name, ["account", root, name] + limits)
     }
 
     /// A process that has a database open by SQLite alone, before the faulting VFS.
-    static func plain(_ path: String) throws -> LineProcess { try tool("plain", ["plain", path]) }
+    static func plain(_ path: String) throws -> LineProcess {
+        let process = try tool("plain", ["plain", path])
+        #expect(try process.hear() == "ready")
+        return process
+    }
 
     private static func tool(_ name: String, _ arguments: [String]) throws -> LineProcess {
         // The package manager puts every executable into one folder.
         let own = try FileSystem.canonicalPath("/proc/self/exe")
         let program = "\(FileSystem.directory(of: own))/lockkeeper-store-tool"
-        let process = try LineProcess(name, program, arguments)
-        #expect(try process.hear() == "ready")
-        return process
+        return try LineProcess(name, program, arguments)
     }
 }
 
