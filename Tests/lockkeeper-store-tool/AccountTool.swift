@@ -193,7 +193,7 @@ struct Opening: Sendable {
         )
         return OpenStore(
             workspace: workspace,
-            database: try await workspace.session("alice").database
+            session: try await workspace.session("alice")
         )
     }
 }
@@ -201,7 +201,10 @@ struct Opening: Sendable {
 /// The account as it is open.
 struct OpenStore: Sendable {
     let workspace: Workspace
-    let database: AccountDatabase
+    /// Held, so that closing the workspace waits for what the session has under way.
+    let session: Session
+
+    var database: AccountDatabase { session.database }
 }
 
 /// One row after the other, for as long as it is asked.
