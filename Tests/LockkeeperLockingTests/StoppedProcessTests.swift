@@ -159,7 +159,12 @@ struct StoppedProcessTests {
             sched_yield()
         }
         #expect(sightings == 0)
-        #expect(try (membership.admissionCount() > before) == admits)
+        if admits {
+            // On a busy machine a process may not have run meanwhile.
+            #expect(try eventually { try membership.admissionCount() > before })
+        } else {
+            #expect(try membership.admissionCount() == before)
+        }
     }
 
     // B35
