@@ -117,12 +117,13 @@ struct LayoutTests {
             observedAt: record.since.advanced(by: .milliseconds(3_250))
         )
         #expect(
-            holder.description == "pid 4711 (push-helper, helper), writing for 3.2 s, stopped"
+            holder.description
+                == "pid 4711 (chat as push-helper, helper), writing for 3.2 s, stopped"
         )
         #expect(
             LockingError.busy(.writer, holders: [holder], waited: .seconds(5)).description
-                == "WRITER was not free within 5000 ms: held by pid 4711 (push-helper, helper), "
-                + "writing for 3.2 s, stopped"
+                == "WRITER was not free within 5000 ms: held by "
+                + "pid 4711 (chat as push-helper, helper), writing for 3.2 s, stopped"
         )
     }
 

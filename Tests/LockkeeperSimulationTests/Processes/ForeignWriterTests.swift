@@ -26,7 +26,8 @@ struct ForeignWriterTests {
             let waited = clock.now().duration(since: began)
             #expect(error?.code == .busy)
             #expect(waited >= .milliseconds(300))
-            #expect(waited < .milliseconds(300) * 10, "the deadline covers the foreign lock")
+            // The foreign program never lets go: who does not keep the deadline waits for ever.
+            #expect(waited < .seconds(20), "the deadline covers the foreign lock")
             #expect(try await entries.rows() == [])
 
             let patient = Task { try await entries.insert(3, waitMax: .seconds(60)) }
