@@ -40,6 +40,8 @@ final class AccountTool {
 
     private static func limits(_ options: [String]) -> Limits {
         var limits = Limits()
+        // A test says by itself who waits for how long.
+        limits.admissionWaitMax = .seconds(600)
         for option in options {
             let parts = option.split(separator: "=")
             guard parts.count == 2, let number = Int(parts[1]) else { exit(64) }
@@ -47,7 +49,6 @@ final class AccountTool {
             case "mark": limits.checkpointFrameCountWithoutHost = number
             case "under": limits.checkpointFrameCountUnderWriter = number
             case "degraded": limits.logByteCountDegraded = number
-            case "wait-ms": limits.admissionWaitMax = .milliseconds(number)
             default: exit(64)
             }
         }
