@@ -263,25 +263,26 @@ struct AccountFiles: Sendable {
     }
 
     private func currentNumber(of kind: StoreKind) throws -> Int64 {
-        let record = try workspace.registry.record(of: attachment.account)
-        return kind == .messages ? record.messagesFile : record.settingsFile
+        try workspace.registry.record(of: attachment.account).fileNumber(of: kind)
     }
 
-    /// A number that no file of the kind has: a process may have died before it published one, and
-    /// a name that was used is never used again.
     private func nextNumber(of kind: StoreKind) throws -> Int64 {
-        let prefix = "\(kind.rawValue)-"
-        let used = try FileSystem.list(attachment.paths.directory).compactMap { name -> Int64? in
-            guard name.hasPrefix(prefix) else { return nil }
-            return Int64(name.dropFirst(prefix.count).prefix { $0.isNumber })
-        }
-        return max(try currentNumber(of: kind), used.max() ?? 0) + 1
+        try attachment.nextFileNumber(of: kind, after: try currentNumber(of: kind))
     }
 
     private func path(of kind: StoreKind, number: Int64) -> String {
-        switch kind {
-        case .messages: attachment.paths.messages(number)
-        case .settings: attachment.paths.settings(number)
+        attachment.paths.file(of: kind, number: number)
+    }
+}
+
+extension AccountAttachment {
+    /// A number that no file of the kind has: a process may have died before it published one, and
+    /// a name that was used is never used again.
+    func nextFileNumber(of kind: StoreKind, after current: Int64) throws -> Int64 {
+        let used = try [paths.directory, paths.damaged].flatMap { folder in
+            try FileSystem.status(folder) == nil ? [] : FileSystem.list(folder)
         }
+        let numbers = used.compactMap { WorkspacePaths.Account.number(in: $0, of: kind) }
+        return max(current, numbers.max() ?? 0) + 1
     }
 }

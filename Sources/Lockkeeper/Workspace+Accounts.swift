@@ -74,6 +74,7 @@ extension Workspace {
     public func session(_ id: AccountID) async throws -> Session {
         try await work { workspace in
             try workspace.finishPendingSwitch(concerning: id)
+            try workspace.replaceDistrustedFiles(of: id)
             let info = AccountInfo(try workspace.registry.record(of: id))
             guard info.state == .active else { throw LockkeeperError.accountInactive(id) }
             let token = FencingToken(account: id, generation: info.generation)
@@ -153,11 +154,13 @@ extension Workspace {
             clock: clock,
             deadline: deadlineOfOpening()
         )
-        return state.withLock { state in
+        let (first, isFirst) = state.withLock { state in
             // Two threads may have come here at once; the first one's stands.
-            if let first = state.attachments[id]?.value { return first }
+            if let first = state.attachments[id]?.value { return (first, false) }
             state.attachments[id] = Weak(attachment)
-            return attachment
+            return (attachment, true)
         }
+        if isFirst { first.watchLeaveWord(with: timer) }
+        return first
     }
 }

@@ -24,6 +24,9 @@ extension Workspace {
         let switching = try membership.acquire(.switching, .exclusive, until: deadline)
         try switching.whileHeld {
             try finishIntent(deadline: deadline)
+            for account in [old, new] {
+                if let account { try replaceDistrustedFiles(of: account, until: deadline) }
+            }
             if let new { try AccountFiles(new, of: self).prepare(deadline: deadline) }
             try carryOut(try intend(from: old, to: new), deadline: deadline)
         }
@@ -154,7 +157,7 @@ extension Workspace {
 
     /// Tells this process's sessions and the hub's subscribers that the right to write has changed
     /// hands. Others find out from the fence.
-    private func announce(_ token: FencingToken, _ accountState: AccountState) {
+    func announce(_ token: FencingToken, _ accountState: AccountState) {
         let (host, superseded) = state.withLock { state in
             (
                 state.host?.value,

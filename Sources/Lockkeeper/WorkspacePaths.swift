@@ -1,5 +1,6 @@
 import LockkeeperCrypto
 import LockkeeperDomain
+import LockkeeperStorage
 
 /// Where the files of a workspace lie.
 ///
@@ -12,6 +13,7 @@ import LockkeeperDomain
 ///     messages-<n>.db           <n> changes when a file is replaced
 ///     settings-<n>.db
 ///     account.locks             ENTRY, PRESENCE, MAINTENANCE, QUEUE, WRITER
+///     damaged/                  what was replaced, and what a crash left behind
 /// ```
 struct WorkspacePaths: Sendable, Hashable {
     /// The canonical path of the workspace's folder.
@@ -28,8 +30,21 @@ struct WorkspacePaths: Sendable, Hashable {
         let directory: String
 
         var locks: String { "\(directory)/account.locks" }
-        func messages(_ number: Int64) -> String { "\(directory)/messages-\(number).db" }
-        func settings(_ number: Int64) -> String { "\(directory)/settings-\(number).db" }
+        /// What is not opened any more, and kept.
+        var damaged: String { "\(directory)/damaged" }
+
+        /// A database file. The number is its own for ever.
+        func file(of kind: StoreKind, number: Int64) -> String {
+            "\(directory)/\(kind.rawValue)-\(number).db"
+        }
+
+        /// The number in the name of a file of a kind, or of its log, index or journal; `nil` where
+        /// it has another name.
+        static func number(in name: String, of kind: StoreKind) -> Int64? {
+            let prefix = "\(kind.rawValue)-"
+            guard name.hasPrefix(prefix), name.contains(".db") else { return nil }
+            return Int64(name.dropFirst(prefix.count).prefix { $0.isNumber })
+        }
     }
 
     func account(directory: String) -> Account { Account(directory: "\(accounts)/\(directory)") }

@@ -112,6 +112,38 @@ package struct Fence: Sendable, Hashable {
         try insert.run()
     }
 
+    /// Makes a copy a store of its own: another name for life, and a generation that nobody has. The
+    /// caller syncs it before the file is published.
+    ///
+    /// - Throws: ``StorageError/fenceWouldFall(from:to:)`` unless the generation is higher than
+    ///   the one that stands there; what SQLite throws.
+    static func renew(
+        _ connection: Connection,
+        path: String,
+        as store: StoreIdentity,
+        at generation: Generation
+    ) throws(StorageError) {
+        try sqlite { () throws(SQLiteError) in try connection.begin(.immediate) }
+        do throws(StorageError) {
+            let fence = try read(from: connection, path: path)
+            guard generation > fence.generation else {
+                throw .fenceWouldFall(from: fence.generation, to: generation)
+            }
+            try sqlite { () throws(SQLiteError) in
+                let update = try connection.prepare(
+                    "UPDATE lk_fence SET store = ?1, generation = ?2 WHERE id = 1"
+                )
+                try update.bind(1, blob: store.bytes)
+                try update.bind(2, generation.rawValue)
+                try update.run()
+                try connection.commit()
+            }
+        } catch {
+            connection.rollBack()
+            throw error
+        }
+    }
+
     /// Raises the fence in a transaction of its own and syncs it: once this returns, no transaction
     /// of an older generation can commit, not after a power loss either. The caller holds the
     /// account's WRITER.

@@ -190,21 +190,36 @@ package final class Registry {
         of id: AccountID
     ) throws(StorageError) {
         try transaction { () throws(StorageError) in
+            try setFile(kind, number, of: try known(id))
+        }
+    }
+
+    /// Takes a generation that nobody has, for files that are about to be made.
+    ///
+    /// - Throws: what SQLite throws.
+    package func reserveGeneration() throws(StorageError) -> Generation {
+        try transaction { () throws(StorageError) in try takeGeneration() }
+    }
+
+    /// Publishes new files of an account, and the generation in their fences, in one step: from now
+    /// on these are the ones that are opened. Its state stays.
+    ///
+    /// - Throws: as ``publish(_:file:of:)``; ``StorageError/malformedRegistry(reason:)`` when the
+    ///   generation would not rise.
+    package func replace(
+        _ files: [StoreKind: Int64],
+        at generation: Generation,
+        of id: AccountID
+    ) throws(StorageError) {
+        try transaction { () throws(StorageError) in
             let record = try known(id)
-            let present = kind == .messages ? record.messagesFile : record.settingsFile
-            guard number > present else {
-                throw .malformedRegistry(reason: "file \(number) comes after file \(present)")
+            guard generation > record.generation else {
+                throw .malformedRegistry(
+                    reason: "generation \(generation) comes after \(record.generation)"
+                )
             }
-            let update = try prepare(
-                kind == .messages
-                    ? "UPDATE lk_account SET messages_file = ?2 WHERE id = ?1"
-                    : "UPDATE lk_account SET settings_file = ?2 WHERE id = ?1"
-            )
-            try sqlite { () throws(SQLiteError) in
-                try update.bind(1, text: id.bytes)
-                try update.bind(2, number)
-                try update.run()
-            }
+            for (kind, number) in files { try setFile(kind, number, of: record) }
+            try writeState(record.state, generation, id)
         }
     }
 
@@ -267,6 +282,28 @@ package final class Registry {
     func known(_ id: AccountID) throws(StorageError) -> AccountRecord {
         guard let record = try account(id) else { throw .unknownAccount(id) }
         return record
+    }
+
+    private func setFile(
+        _ kind: StoreKind,
+        _ number: Int64,
+        of record: AccountRecord
+    ) throws(StorageError) {
+        guard number > record.fileNumber(of: kind) else {
+            throw .malformedRegistry(
+                reason: "file \(number) comes after file \(record.fileNumber(of: kind))"
+            )
+        }
+        let update = try prepare(
+            kind == .messages
+                ? "UPDATE lk_account SET messages_file = ?2 WHERE id = ?1"
+                : "UPDATE lk_account SET settings_file = ?2 WHERE id = ?1"
+        )
+        try sqlite { () throws(SQLiteError) in
+            try update.bind(1, text: record.id.bytes)
+            try update.bind(2, number)
+            try update.run()
+        }
     }
 
     func writeState(

@@ -22,6 +22,14 @@ package struct AccountRecord: Sendable, Hashable {
     /// When it was added, in milliseconds since 1970.
     package let createdAt: Int64
 
+    /// The number in the name of its current file of a kind, 0 before there is one.
+    package func fileNumber(of kind: StoreKind) -> Int64 {
+        switch kind {
+        case .messages: messagesFile
+        case .settings: settingsFile
+        }
+    }
+
     /// A record of its parts; the defaults are those of an account that was never activated.
     package init(
         id: AccountID,

@@ -84,6 +84,67 @@ package enum StoreFile {
         }
     }
 
+    /// Opens a store so that no other connection of any program, foreign ones included, can have it
+    /// open until this one is closed: SQLite's own proof that one is alone (5.5).
+    ///
+    /// - Throws: ``StorageError/sqlite(_:)``, busy when the deadline passed and somebody still has it
+    ///   open; as ``open(_:for:environment:busyDeadline:)``.
+    package static func openExclusively(
+        _ path: String,
+        environment: StoreEnvironment,
+        busyDeadline: Deadline
+    ) throws(StorageError) -> Connection {
+        let connection = try connect(path, .maintaining, environment, busyDeadline)
+        // Before the first reading, which some pragmas of the configuration are: then SQLite takes the
+        // lock of the whole file, and keeps the log's index in its own memory.
+        try reading(path) { () throws(SQLiteError) in
+            try connection.enable(.noCheckpointOnClose)
+            try connection.execute("PRAGMA locking_mode = EXCLUSIVE")
+            try configure(connection)
+        }
+        try requireLog(connection, path: path, setting: false)
+        _ = try Fence.read(from: connection, path: path)
+        return connection
+    }
+
+    /// Makes a new store of what a connection reads, under another name for life and a generation of
+    /// its own, all of it durable before this returns. The caller is alone with both, and publishes
+    /// the file's name afterwards.
+    ///
+    /// - Throws: as ``create(_:fence:migrations:environment:busyDeadline:)``. A file that is left then
+    ///   is never opened: nobody knows its name.
+    package static func create(
+        _ path: String,
+        copying source: Connection,
+        as store: StoreIdentity,
+        at generation: Generation,
+        environment: StoreEnvironment,
+        busyDeadline: Deadline
+    ) throws(StorageError) {
+        try reserve(path)
+        // Its own rollback journal makes the copy durable: SQLite syncs the file and its folder.
+        let copy = try connect(path, .maintaining, environment, busyDeadline)
+        try sqlite { () throws(SQLiteError) in
+            try copy.execute("PRAGMA synchronous = EXTRA")
+            try source.copy(into: copy)
+            try copy.close()
+        }
+        let connection = try open(
+            path,
+            for: .maintaining,
+            environment: environment,
+            busyDeadline: busyDeadline
+        )
+        try Fence.renew(connection, path: path, as: store, at: generation)
+        try sqlite { () throws(SQLiteError) in
+            try connection.syncLog()
+            try connection.close()
+        }
+        try system { () throws(SystemCallError) in
+            try FileSystem.syncDirectory(FileSystem.directory(of: path))
+        }
+    }
+
     /// Runs a first statement, in which a file that is no database is noticed.
     static func reading<Result>(
         _ path: String,
