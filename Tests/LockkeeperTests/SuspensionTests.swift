@@ -60,7 +60,9 @@ struct SuspensionTests {
             let other = try await test.process("other")
             let gate = Gate()
             let inside = try await other.session("alice").holdWriter(until: gate)
-            let waiting = Task { try await alice.note("waited", durability: .durable) }
+            let waiting = Task {
+                try await alice.note("waited", durability: .durable, waitMax: .seconds(60))
+            }
             try await waitUntilWaiting("app", other)
             try await app.suspend()
             gate.open()
@@ -93,7 +95,8 @@ struct SuspensionTests {
     @Test("a feed waits meanwhile, and misses nothing (I-7)")
     func feed() async throws {
         try await withNotes { test, app, alice in
-            let feed = alice.changes().makeAsyncIterator()
+            let head = try await alice.database.head()
+            let feed = alice.changes(after: head).makeAsyncIterator()
             try await alice.note("1")
             let first = try #require(try await feed.next())
             try await app.suspend()
