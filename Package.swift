@@ -179,7 +179,8 @@ let package = Package(
         tests(
             "LockkeeperTests",
             [
-                "LockkeeperDomain", "LockkeeperPlatform", "LockkeeperSQLite", "LockkeeperStorage",
+                "LockkeeperTestSupport", "LockkeeperDomain", "LockkeeperPlatform",
+                "LockkeeperSQLite", "LockkeeperStorage",
                 "LockkeeperLocking", "LockkeeperNotifier", "LockkeeperIngest", "Lockkeeper",
                 "LockkeeperTesting",
             ]
@@ -213,7 +214,8 @@ let package = Package(
         tests(
             "LockkeeperProcessTests",
             [
-                "LockkeeperDomain", "LockkeeperPlatform", "LockkeeperCrypto", "Lockkeeper",
+                "LockkeeperTestSupport", "LockkeeperDomain", "LockkeeperPlatform",
+                "LockkeeperCrypto", "Lockkeeper",
                 "LockkeeperMessages", "LockkeeperTesting", "LockkeeperSimulation",
                 "LockkeeperCommand",
             ]

@@ -33,6 +33,8 @@ final class AccountAttachment: Sendable {
     let account: AccountID
     let paths: WorkspacePaths.Account
     let membership: LockFileMembership
+    /// What this process reads at the account.
+    let reads: ReadLedger
     private let clock: any MonotonicClock
     private let presence: Mutex<LockGuard?>
     private let monitor = Monitor(State())
@@ -87,6 +89,7 @@ final class AccountAttachment: Sendable {
         paths: WorkspacePaths,
         process: ProcessDescription,
         clock: any MonotonicClock,
+        timer: DeadlineTimer,
         deadline: Deadline
     ) throws {
         account = record.id
@@ -99,6 +102,7 @@ final class AccountAttachment: Sendable {
             process: process,
             clock: clock
         )
+        reads = ReadLedger(membership, clock: clock, timer: timer)
         presence = Mutex(try Presence.enter(membership, until: deadline))
         try membership.setActivity(.idle)
     }

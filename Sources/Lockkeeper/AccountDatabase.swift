@@ -20,6 +20,7 @@ public final class AccountDatabase: Sendable {
     package let clock: any MonotonicClock
     private let writer: AccountWriter?
     private let readers: ReaderPool
+    private let users: DatabaseUsers
     private let requiredState: AccountState?
     private let ending: SessionEnding
     private let isClosed = Atomic<Bool>(false)
@@ -33,6 +34,7 @@ public final class AccountDatabase: Sendable {
         store: StoreIdentity,
         writer: AccountWriter?,
         readers: ReaderPool,
+        users: DatabaseUsers,
         limits: Limits,
         clock: any MonotonicClock,
         requiredState: AccountState?,
@@ -42,6 +44,7 @@ public final class AccountDatabase: Sendable {
         self.store = store
         self.writer = writer
         self.readers = readers
+        self.users = users
         self.limits = limits
         self.clock = clock
         self.requiredState = requiredState
@@ -105,28 +108,37 @@ public final class AccountDatabase: Sendable {
 
     /// A read for the products, which know the connection.
     package func readConnection<Value: Sendable>(
+        for purpose: ReadPurpose = .query,
         _ body: @escaping @Sendable (Connection) throws -> Value
     ) async throws -> Value {
         let (token, state, clock, waitMax) = (token, requiredState, clock, limits.admissionWaitMax)
+        let users = users
         return try await mapped {
             try await readers.run { reader in
-                try reader.read(
-                    token: token,
-                    requiring: state,
-                    deadline: Deadline(after: waitMax, from: clock.now()),
-                    body: body
-                )
+                try users.naming {
+                    try reader.read(
+                        token: token,
+                        requiring: state,
+                        for: purpose,
+                        deadline: Deadline(after: waitMax, from: clock.now()),
+                        body: body
+                    )
+                }
             }
         }
     }
 
-    /// A write for the products, which know the connection.
+    /// A write for the products, which know the connection. While the log is degraded it waits before
+    /// it stands in the line (``WritePace``); the deadline counts from there.
     package func submit<Value: Sendable>(
         durability: Durability,
+        class admissionClass: AdmissionClass = .live,
         waitMax: Duration?,
         _ body: @escaping @Sendable (Connection, inout TopicSet) throws -> Value
     ) async throws -> (value: Value, receipt: CommitReceipt) {
         let writer = try writing()
+        let pause = writer.pacer.wait(admissionClass)
+        if pause > .zero { try await Task.sleep(for: pause) }
         let call = PendingWrite<Value>()
         let deadline = deadline(waitMax)
         return try await mapped {
@@ -138,7 +150,7 @@ public final class AccountDatabase: Sendable {
                         deadline: deadline,
                         body: body
                     ) { continuation.resume(with: $0.map { (value: $0.0, receipt: $0.1) }) }
-                    call.start(job, on: writer, deadline: deadline)
+                    call.start(job, on: writer, class: admissionClass, deadline: deadline)
                 }
             } onCancel: {
                 call.cancel(on: writer)
@@ -150,22 +162,25 @@ public final class AccountDatabase: Sendable {
     /// on the writer's or the syncer's thread.
     package func submit<Value: Sendable>(
         durability: Durability,
+        class admissionClass: AdmissionClass = .live,
         waitMax: Duration? = nil,
         body: @escaping @Sendable (Connection, inout TopicSet) throws -> Value,
         completion: @escaping @Sendable (Result<(Value, CommitReceipt), any Error>) -> Void
     ) {
         let writer: AccountWriter
         do { writer = try writing() } catch { return completion(.failure(error)) }
-        let deadline = deadline(waitMax)
-        let job = WriteJob(
-            writer: writer,
-            durability: durability,
-            deadline: deadline,
-            body: body
-        ) { [self] result in
-            completion(result.mapError { translated($0) })
+        writer.pacer.whenDue(admissionClass) { [self] in
+            let deadline = deadline(waitMax)
+            let job = WriteJob(
+                writer: writer,
+                durability: durability,
+                deadline: deadline,
+                body: body
+            ) { [self] result in
+                completion(result.mapError { translated($0) })
+            }
+            _ = writer.submit(job, class: admissionClass, deadline: deadline)
         }
-        _ = writer.submit(job, deadline: deadline)
     }
 
     /// Finishes what runs and closes every connection. Blocks; does nothing the second time.
@@ -212,10 +227,15 @@ private final class PendingWrite<Value: Sendable>: Sendable {
 
     private let state = Mutex<State>(.created)
 
-    func start(_ job: WriteJob<Value>, on writer: AccountWriter, deadline: Deadline) {
+    func start(
+        _ job: WriteJob<Value>,
+        on writer: AccountWriter,
+        class admissionClass: AdmissionClass,
+        deadline: Deadline
+    ) {
         let isCancelled = state.withLock { state in
             if case .cancelled = state { return true }
-            state = .submitted(job, writer.submit(job, deadline: deadline))
+            state = .submitted(job, writer.submit(job, class: admissionClass, deadline: deadline))
             return false
         }
         if isCancelled { job.giveUp() }

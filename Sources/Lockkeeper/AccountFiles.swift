@@ -101,6 +101,11 @@ struct AccountFiles: Sendable {
         return try attachment.membership.members().allSatisfy { $0.identity == own }
     }
 
+    /// Who uses the account's databases.
+    var users: DatabaseUsers {
+        StoreOpener(workspace: workspace, account: attachment.account).users(attachment)
+    }
+
     /// The path of the current file of a kind.
     func path(of kind: StoreKind) throws -> String {
         let number = try currentNumber(of: kind)

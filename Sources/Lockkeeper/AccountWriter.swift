@@ -25,6 +25,9 @@ final class AccountWriter: @unchecked Sendable {
     private let syncer: LogSyncer
     private let announcements: Announcements
     private let checkpointer: Checkpointer
+    /// Keeps writes apart while the log is degraded.
+    let pacer: WritePacer
+    private let users: DatabaseUsers
     private let attachment: AccountAttachment
     private let clock: any MonotonicClock
 
@@ -36,6 +39,8 @@ final class AccountWriter: @unchecked Sendable {
         line: WriterThread,
         announcements: Announcements,
         checkpointer: Checkpointer,
+        pacer: WritePacer,
+        users: DatabaseUsers,
         clock: any MonotonicClock
     ) {
         self.token = token
@@ -47,6 +52,8 @@ final class AccountWriter: @unchecked Sendable {
         syncer = LogSyncer(stay, opener)
         self.announcements = announcements
         self.checkpointer = checkpointer
+        self.pacer = pacer
+        self.users = users
         attachment = stay.attachment
         self.clock = clock
         attachment.add(self)
@@ -71,16 +78,20 @@ final class AccountWriter: @unchecked Sendable {
         isCancelled: () -> Bool,
         body: (Connection, inout TopicSet) throws -> Value
     ) throws -> TransactionOutcome<Value> {
-        let open = try opened()
-        if try open.trust.check().isLeaveWordSet { attachment.lookAtLeaveWord() }
-        try settle(deadline: deadline)
-        let outcome = try open.store.transaction(
-            token: token,
-            deadline: deadline,
-            isCancelled: isCancelled,
-            body: body
-        )
-        checkpointer.logGrew(to: open.store.connection.logFrameCount)
+        let outcome = try users.naming {
+            let open = try opened()
+            if try open.trust.check().isLeaveWordSet { attachment.lookAtLeaveWord() }
+            try settle(deadline: deadline)
+            return try open.store.transaction(
+                token: token,
+                deadline: deadline,
+                isCancelled: isCancelled,
+                body: body
+            )
+        }
+        let frameCount = open?.store.connection.logFrameCount ?? 0
+        checkpointer.logGrew(to: frameCount)
+        pacer.logGrew(to: Int64(frameCount * StoreFile.frameByteCount))
         return outcome
     }
 

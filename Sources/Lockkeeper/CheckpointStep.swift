@@ -15,24 +15,30 @@ struct CheckpointStep: Sendable {
     /// For the whole of it a second connection holds a read transaction, so that nobody, ours or
     /// foreign, can restart the log meanwhile: that is what SQLite before 3.51.3 gets wrong (I-10).
     ///
-    /// - Returns: whether everything in the log was copied.
-    func copy() throws -> Bool {
+    func copy() throws -> CheckpointResult {
         try withReader {
             try withWorker { worker in
-                try trust.syncing { try worker.checkpoint(.passive).isComplete }
+                try trust.syncing { try worker.checkpoint(.passive) }
             }
         }
     }
 
-    /// Shortens a log file that has grown past the degraded mark, after everything in it was copied.
-    /// The caller holds WRITER.
+    /// Whether the log's file has grown past the degraded mark.
+    var isDegraded: Bool {
+        get throws {
+            let size = try FileSystem.status(trust.path + "-wal")?.size ?? 0
+            return size > Int64(limits.logByteCountDegraded)
+        }
+    }
+
+    /// Empties the log's file, after everything in it was copied. The caller holds WRITER.
     ///
-    /// The next commits are dearer, because the file grows again; so it is done only here. A reader
-    /// that came meanwhile is waited for shortly: whoever writes waits with us. Our own reader is
-    /// opened anew, because one that began on the log would be in the way itself.
-    func shortenIfDegraded() throws {
-        let size = try FileSystem.status(trust.path + "-wal")?.size ?? 0
-        guard size > Int64(limits.logByteCountDegraded) else { return }
+    /// The next commits are dearer, because the file grows again. A reader that came meanwhile is
+    /// waited for shortly: whoever writes waits with us. Our own reader is opened anew, because one
+    /// that began on the log would be in the way itself.
+    ///
+    /// - Returns: whether it was done. `false`: a reader stands on the log.
+    func shorten() throws -> Bool {
         try withReader {
             try withWorker { worker in
                 worker.busyDeadline = Deadline(
@@ -41,11 +47,24 @@ struct CheckpointStep: Sendable {
                 )
                 do {
                     _ = try trust.syncing { try worker.checkpoint(.truncate) }
+                    return true
                 } catch let error as SQLiteError where ResultCode.busy ~= error.code {
-                    // A reader stands on the log: it is tried again when the log has grown again.
+                    return false
                 }
             }
         }
+    }
+
+    /// Runs a closure while a connection of this process keeps the log's index. The last one that
+    /// closes removes it, and what was copied is forgotten with it: where nobody else has the
+    /// database open each step would find an uncopied log, and our own reader standing on it.
+    func whileIndexStays<Value>(_ body: () throws -> Value) throws -> Value {
+        let connection = try open(for: .reading)
+        // Closing fails only while a statement is held.
+        defer { try? connection.close() }
+        // SQLite opens the index with the first read.
+        _ = try connection.value("SELECT generation FROM lk_fence")
+        return try body()
     }
 
     private func withReader<Value>(_ body: () throws -> Value) throws -> Value {

@@ -1,60 +1,90 @@
 import LockkeeperDomain
-import LockkeeperLocking
 import LockkeeperPlatform
-import LockkeeperStorage
-import Synchronization
 
-/// Decides when the write-ahead log is copied into the database file, and has it done (5.4).
+/// When the next checkpoint is made.
 ///
-/// One process at a time does it, under MAINTENANCE, on a thread of its own and never on the path of
-/// somebody's commit. A long log is first copied while writers go on; the short rest is copied under
-/// WRITER, so that the next commit can begin the log anew. A log whose file has grown past the
-/// degraded mark is shortened then, when no reader is in the way.
+/// ```
+/// quiet ──the log is past its mark──▶ due ──its time has come──▶ running
+///   ▲                                  ▲                            │
+///   │                                  └──pinned, elsewhere, failed─┤
+///   └──complete─────────────────────────────────────────────────────┘
+/// ```
+///
+/// One that could not be completed is made again by time, with growing waits, until it is: the log
+/// comes back under its mark after the reader that pinned it has gone, also where nobody commits.
+struct CheckpointPlan: Equatable {
+    /// The size of the log, in frames, that was told last.
+    private(set) var frameCount = 0
+    /// When the next one is made; `nil` where none is due.
+    private(set) var due: MonotonicInstant?
+    private var isRunning = false
+    /// How many in a row a reader kept from their end.
+    private var incompleteCount = 0
+
+    /// Notes a log that is past its mark. Returns whether the thread must be woken for it.
+    mutating func logGrew(to frameCount: Int, now: MonotonicInstant) -> Bool {
+        self.frameCount = frameCount
+        guard due == nil, !isRunning else { return false }
+        due = now
+        return true
+    }
+
+    /// The size of the log where a checkpoint is to be made now.
+    mutating func begin(now: MonotonicInstant) -> Int? {
+        guard let due, now >= due else { return nil }
+        self.due = nil
+        isRunning = true
+        return frameCount
+    }
+
+    /// Notes how it ended; `nil` for an error.
+    mutating func end(_ outcome: Checkpoint.Outcome?, now: MonotonicInstant, retry: Backoff) {
+        isRunning = false
+        switch outcome {
+        case .complete, .notDue: incompleteCount = 0
+        case .pinned, nil:
+            due = now.advanced(by: retry.ceiling(attempt: incompleteCount))
+            incompleteCount += 1
+        case .elsewhere:
+            // Whoever is at it may not get to the end: soon there is another look, which finds
+            // little to do where it did.
+            due = now.advanced(by: retry.ceiling(attempt: max(incompleteCount, 4)))
+        }
+    }
+}
+
+/// Has the log of an account copied when this process's commits have made it long (5.4), on a thread
+/// of its own and never on the path of somebody's commit. The host does the same for logs that
+/// others make long (``LogUpkeep``).
+///
+/// Times are the kernel's, because its thread sleeps by them.
 final class Checkpointer: Sendable {
     private struct State {
-        var isWanted = false
+        var plan = CheckpointPlan()
         var isClosed = false
-        /// The size of the log, in frames, that was told last.
-        var frameCount = 0
-        /// A reader kept the last checkpoint from its end: before this the next one would be too.
-        var nextAttempt: MonotonicInstant?
-        /// How many in a row a reader kept from their end.
-        var incompleteCount = 0
         var thread: WorkerThread?
     }
 
     private let monitor = Monitor(State())
-    private let attachment: AccountAttachment
-    private let opener: StoreOpener
-    private let environment: StoreEnvironment
-    private let limits: Limits
-    private let frameCountMark: @Sendable () -> Int
+    private let checkpoint: Checkpoint
+    private let isDue: @Sendable (_ frameCount: Int) -> Bool
+    private let clock = SystemClock()
 
-    /// - Parameter frameCountMark: the size of the log, in frames, from which it is copied. It
-    ///   depends on whether a host lives.
-    init(
-        attachment: AccountAttachment,
-        opener: StoreOpener,
-        environment: StoreEnvironment,
-        limits: Limits,
-        frameCountMark: @escaping @Sendable () -> Int
-    ) {
-        self.attachment = attachment
-        self.opener = opener
-        self.environment = environment
-        self.limits = limits
-        self.frameCountMark = frameCountMark
+    /// - Parameter isDue: whether this process should see to a log of so many frames. It depends on
+    ///   whether a host lives.
+    init(_ checkpoint: Checkpoint, isDue: @escaping @Sendable (_ frameCount: Int) -> Bool) {
+        self.checkpoint = checkpoint
+        self.isDue = isDue
     }
 
     /// Says how many frames the log has after a commit. Never waits.
     func logGrew(to frameCount: Int) {
-        guard frameCount >= frameCountMark() else { return }
-        let now = environment.clock.now()
+        guard isDue(frameCount) else { return }
+        let now = clock.now()
         let isNews = monitor.withLock { state in
-            state.frameCount = frameCount
-            guard !state.isClosed, !state.isWanted else { return false }
-            if let next = state.nextAttempt, now < next { return false }
-            state.isWanted = true
+            guard !state.isClosed, state.plan.logGrew(to: frameCount, now: now) else {
+                return false
+            }
             if state.thread == nil {
                 state.thread = try? WorkerThread.start(name: "lk-checkpoint") { [self] in run() }
             }
@@ -76,51 +106,27 @@ final class Checkpointer: Sendable {
     // MARK: - On the thread
 
     private func run() {
-        while let frameCount = waitUntilWanted() {
-            // A checkpoint that could not be made is made after one of the next commits; the log
-            // only grows meanwhile, and `status` tells.
-            let isComplete = (try? checkpoint(frameCount)) ?? false
-            let now = environment.clock.now()
-            monitor.withLock { state in
-                state.isWanted = false
-                let wait = limits.checkpointRetry.ceiling(attempt: state.incompleteCount)
-                state.nextAttempt = isComplete ? nil : now.advanced(by: wait)
-                state.incompleteCount = isComplete ? 0 : state.incompleteCount + 1
+        while let frameCount = waitUntilDue() {
+            let outcome = try? checkpoint.run(frameCount: frameCount)
+            let now = clock.now()
+            monitor.withLock {
+                $0.plan.end(outcome, now: now, retry: checkpoint.limits.checkpointRetry)
             }
         }
     }
 
-    private func waitUntilWanted() -> Int? {
-        monitor.wait(until: .never) { state -> Int?? in
-            if state.isClosed { return .some(nil) }
-            return state.isWanted ? .some(state.frameCount) : .none
-        } ?? nil
-    }
-
-    /// Returns whether everything in the log was copied.
-    private func checkpoint(_ frameCount: Int) throws -> Bool {
-        let membership = attachment.membership
-        // Another process that is at it does it for everybody.
-        guard let maintenance = try membership.tryAcquire(.maintenance, .exclusive) else {
-            return true
-        }
-        let deadline = Deadline(after: limits.admissionWaitMax, from: environment.clock.now())
-        let stay = try attachment.stay(until: deadline)
-        let trust = try opener.files(stay).trust(in: .messages)
-        try trust.check()
-        let step = CheckpointStep(
-            trust: trust,
-            environment: environment,
-            deadline: deadline,
-            limits: limits
-        )
-        return try maintenance.whileHeld {
-            if frameCount > limits.checkpointFrameCountUnderWriter { _ = try step.copy() }
-            return try attachment.underWriter(deadline: deadline) {
-                guard try step.copy() else { return false }
-                try step.shortenIfDegraded()
-                return true
+    /// `nil` once this was closed.
+    private func waitUntilDue() -> Int? {
+        while true {
+            let due = monitor.withLock { $0.plan.due }
+            let step = monitor.wait(until: due.map { Deadline(at: $0) } ?? .never) {
+                state -> Int?? in
+                if state.isClosed { return .some(nil) }
+                if let frameCount = state.plan.begin(now: clock.now()) { return frameCount }
+                // Another time than the one that is waited for: to be looked at again.
+                return .none
             }
+            if let step { return step }
         }
     }
 }

@@ -34,7 +34,9 @@ enum ErrorMapping {
         switch error {
         case let error as LockingError: map(error, subject: subject)
         case let error as StorageError: map(error, subject: subject)
-        case let error as SQLiteError: map(error, subject: subject)
+        case let error as BusyDatabase:
+            map(error.cause, subject: subject, holders: error.holders)
+        case let error as SQLiteError: map(error, subject: subject, holders: [])
         case let error as SystemCallError: map(error, subject: subject)
         case let error as NotifierError: map(error, subject: subject)
         case let error as IngestError: map(error, subject: subject)
@@ -118,7 +120,7 @@ enum ErrorMapping {
 
     private static func map(_ error: StorageError, subject: String) -> any Error {
         switch error {
-        case .sqlite(let error): return map(error, subject: subject)
+        case .sqlite(let error): return map(error, subject: subject, holders: [])
         case .system(let error): return map(error, subject: subject)
         case .cancelled: return CancellationError()
         case .superseded(let held, let current, let state):
@@ -158,6 +160,16 @@ enum ErrorMapping {
         case .unknownAccount(let account): return LockkeeperError.unknownAccount(account)
         case .accountExists(let account): return LockkeeperError.accountExists(account)
         case .accountNotActive(let account): return LockkeeperError.accountInactive(account)
+        case .fileMissing(let path):
+            return LockkeeperError(
+                .fileMissing,
+                subject: path,
+                explanation: "the file is not there",
+                answer: .recover,
+                remedy:
+                    "Put it back with its '-wal' file, or restore a backup; nothing was changed.",
+                cause: error
+            )
         case .fileExists, .notAStore, .fenceMissing, .wrongAccount, .malformedCommit,
             .malformedRegistry, .logDamaged:
             return LockkeeperError(
@@ -180,15 +192,20 @@ enum ErrorMapping {
         }
     }
 
-    private static func map(_ error: SQLiteError, subject: String) -> any Error {
+    private static func map(
+        _ error: SQLiteError,
+        subject: String,
+        holders: [String]
+    ) -> any Error {
         if .interrupt ~= error.code { return CancellationError() }
         let (code, answer, remedy): (LockkeeperError.Code, LockkeeperError.Answer, String) =
             switch error.code {
-            case .busy, .locked, .protocolError:
+            case let code where code.isOfOthers: (.busy, .retry, remedy(forBusy: code, holders))
+            case .locked:
                 (
-                    .busy, .retry,
-                    "A program that does not use Lockkeeper, or a process that is stopped, holds the database;"
-                        + " 'lockkeeper status' names who is stopped. End it or try again."
+                    .statement, .fixProgram,
+                    "A statement of the same connection still reads what this one would change: let"
+                        + " its rows end first."
                 )
             case .full: (.diskFull, .fixEnvironment, "Free space, then try again.")
             case .ioError:
@@ -201,7 +218,7 @@ enum ErrorMapping {
             case .cannotOpen, .readOnly:
                 (
                     .permissionDenied, .fixEnvironment,
-                    "Look whether the file is there, and at its owner and mode."
+                    "Look at the owner and mode of the file and of its folder."
                 )
             default: (.statement, .fixProgram, "Correct the statement.")
             }
@@ -209,10 +226,28 @@ enum ErrorMapping {
             code,
             subject: subject,
             explanation: error.description,
+            holders: holders,
             answer: answer,
             remedy: remedy,
             cause: error
         )
+    }
+
+    /// What to do about a lock of SQLite's that was not free before the deadline.
+    private static func remedy(forBusy code: ResultCode, _ holders: [String]) -> String {
+        switch code {
+        case .busySnapshot:
+            "Other programs committed again and again while the transaction ran, and it was begun"
+                + " anew as often as may be: try again, or end programs that do not use Lockkeeper."
+        case .busyRecovery:
+            "Another process is building the log's index anew, or was stopped as it did: try again;"
+                + " if it is stopped, continue or end it."
+        case _ where !holders.isEmpty:
+            "Try again; if the holder is stopped, continue or end it."
+        default:
+            "A program that does not use Lockkeeper, or a process that is stopped, holds the"
+                + " database; 'lockkeeper status' names who is stopped. End it or try again."
+        }
     }
 
     private static func map(_ error: SystemCallError, subject: String) -> any Error {
@@ -270,6 +305,8 @@ enum ErrorMapping {
     private static func isOfTheStatement(_ code: ResultCode) -> Bool {
         switch code {
         case .error, .constraint, .mismatch, .misuse, .range, .tooBig, .authorization: true
+        // A statement of the closure's own is in the way.
+        case .locked: !code.isOfOthers
         default: false
         }
     }

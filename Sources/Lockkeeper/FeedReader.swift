@@ -132,7 +132,7 @@ final class FeedReader: Sendable {
         _ stay: AccountAttachment.Stay,
         _ known: inout FeedProgress?
     ) throws {
-        let reader = try parts.opener.reader(stay).store
+        let reader = try parts.opener.reader(stay, for: .feed).store
         defer { try? reader.close() }
         var progress = try known ?? FeedProgress(at: start(reader))
         defer { known = progress }

@@ -16,6 +16,7 @@ public final class Host: Sendable {
     /// What serves, and the locks that give the right to.
     fileprivate struct Service: ~Copyable, Sendable {
         let hub: Hub
+        let upkeep: LogUpkeep
         let host: LockGuard
         let hubLock: LockGuard
 
@@ -32,6 +33,7 @@ public final class Host: Sendable {
                 .exclusive,
                 until: workspace.deadlineOfOpening()
             )
+            let upkeep = try LogUpkeep(workspace)
             let hub = try Hub(
                 path: workspace.paths.socket,
                 limits: workspace.limits,
@@ -39,7 +41,7 @@ public final class Host: Sendable {
                 source: StoreLogs(workspace)
             )
             workspace.announcements.serve(through: hub)
-            return Service(hub: hub, host: host, hubLock: hubLock)
+            return Service(hub: hub, upkeep: upkeep, host: host, hubLock: hubLock)
         }
     }
 
@@ -60,6 +62,7 @@ public final class Host: Sendable {
     func stop() {
         workspace.announcements.serve(through: nil)
         service.withLock { $0?.hub }?.close()
+        service.withLock { $0?.upkeep }?.close()
         service.withLock { $0 = nil }
     }
 

@@ -14,6 +14,19 @@ public struct InspectionFinding: Sendable, Hashable {
     public let remedy: String
 }
 
+extension ForeignProcess {
+    /// Its being there as something that a check found.
+    public var finding: InspectionFinding {
+        InspectionFinding(
+            code: "foreign-process",
+            subject: "pid \(pid)",
+            explanation: "The program '\(program)' (\(condition)) has the database open without"
+                + " Lockkeeper: \(Self.consequence).",
+            remedy: "End it, or have it open a copy."
+        )
+    }
+}
+
 extension Session {
     /// Looks whether the account's files are what they should be. Changes nothing.
     ///
@@ -21,32 +34,86 @@ extension Session {
     ///   keys, cursors, and every stored counter against its recount (I-16), which reads everything.
     /// - Returns: what was found; nothing for a sound store.
     public func inspect(deep: Bool = true) async throws -> [InspectionFinding] {
-        let (workspace, attachment, account) = (workspace, attachment, account)
-        return try await workspace.work { _ in
-            let files = try AccountFiles(attachment.account, of: workspace)
+        try await workspace.inspect(token.account, deep: deep)
+    }
+}
+
+extension Workspace {
+    /// Looks whether an account's files are what they should be. Changes nothing. A file that is
+    /// missing, or is no store, is a finding like others, and what can be looked at is.
+    ///
+    /// - Parameter deep: as ``Session/inspect(deep:)``.
+    /// - Returns: what was found; nothing for a sound store.
+    /// - Throws: ``LockkeeperError`` — `unknownAccount`; `accountInactive` where the account was
+    ///   never activated, so that there is nothing to look at.
+    public func inspect(_ id: AccountID, deep: Bool = true) async throws -> [InspectionFinding] {
+        try await work { workspace in
+            let account = AccountInfo(try workspace.registry.record(of: id))
+            let files = try AccountFiles(id, of: workspace)
             let deadline = workspace.deadlineOfOpening()
-            var findings: [InspectionFinding] = []
-            for kind in StoreKind.allCases {
-                findings += try files.inspect(
-                    kind,
-                    account: account,
-                    level: deep ? .deep : .quick,
-                    deadline: deadline
-                )
+            let read = files.attachment.reads.begin(.inspection)
+            defer { files.attachment.reads.end(read) }
+            return try files.users.naming {
+                try StoreKind.allCases.flatMap { kind in
+                    try files.inspect(
+                        kind,
+                        account: account,
+                        level: deep ? .deep : .quick,
+                        deadline: deadline
+                    )
+                }
             }
-            return findings
         }
+    }
+
+    /// Programs that have an account's databases open without Lockkeeper. While one is there I-10 is
+    /// not guaranteed: it may checkpoint with a SQLite that has the WAL-reset fault. Programs of
+    /// other users are seen only while they hold a lock of SQLite's.
+    ///
+    /// - Throws: ``LockkeeperError`` — `unknownAccount`.
+    public func foreignProcesses(of id: AccountID) async throws -> [ForeignProcess] {
+        try await work { workspace in try AccountFiles(id, of: workspace).users.foreign() }
     }
 }
 
 extension AccountFiles {
-    func inspect(
+    fileprivate func inspect(
         _ kind: StoreKind,
         account: AccountInfo,
         level: StoreInspection.Level,
         deadline: Deadline
     ) throws -> [InspectionFinding] {
         let path = try path(of: kind)
+        do {
+            return try inspect(kind, at: path, account: account, level: level, deadline: deadline)
+        } catch StorageError.fileMissing {
+            return [
+                InspectionFinding(
+                    code: "file-missing",
+                    subject: path,
+                    explanation: "The file is not there.",
+                    remedy: "Put it back with its '-wal' file, or restore a backup."
+                )
+            ]
+        } catch let error as StorageError where error.isDamage {
+            return [
+                InspectionFinding(
+                    code: "not-a-store",
+                    subject: path,
+                    explanation: "\(error.description).",
+                    remedy: "Restore a backup, or put the file aside and fetch everything anew."
+                )
+            ]
+        }
+    }
+
+    private func inspect(
+        _ kind: StoreKind,
+        at path: String,
+        account: AccountInfo,
+        level: StoreInspection.Level,
+        deadline: Deadline
+    ) throws -> [InspectionFinding] {
         let schemas = kind == .messages ? workspace.schemas : []
         let inspection = StoreInspection(
             migrations: schemas.flatMap(\.migrations),

@@ -39,6 +39,8 @@ public struct LockkeeperError: Error, Sendable, CustomStringConvertible {
         case newerSchema
         /// A file is damaged or is not a store.
         case damaged
+        /// A database file of the account is not there.
+        case fileMissing
         /// A file was replaced or removed behind the program's back.
         case fileReplaced
         /// The app's closure asked SQLite for something that it refuses.

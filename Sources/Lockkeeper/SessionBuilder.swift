@@ -10,17 +10,28 @@ struct SessionBuilder {
     let info: AccountInfo
     let token: FencingToken
 
+    /// Opens the session. Blocks.
     func build(isReadOnly: Bool) throws -> Session {
         let files = try AccountFiles(token.account, of: workspace)
+        let opener = StoreOpener(workspace: workspace, account: token.account)
+        let users = opener.users(files.attachment)
+        return try users.naming { try build(files, opener, users, isReadOnly: isReadOnly) }
+    }
+
+    private func build(
+        _ files: AccountFiles,
+        _ opener: StoreOpener,
+        _ users: DatabaseUsers,
+        isReadOnly: Bool
+    ) throws -> Session {
         if !isReadOnly { try files.prepare(deadline: workspace.deadlineOfOpening()) }
         let attachment = files.attachment
-        let opener = StoreOpener(workspace: workspace, account: token.account)
         let (clock, waitMax) = (workspace.clock, workspace.limits.admissionWaitMax)
         let openReader: @Sendable () throws -> StoreOpener.Reader = { [attachment] in
             let deadline = Deadline(after: waitMax, from: clock.now())
-            return try opener.reader(try attachment.stay(until: deadline))
+            return try users.naming { try opener.reader(try attachment.stay(until: deadline)) }
         }
-        let writer = isReadOnly ? nil : try makeWriter(files.stay, opener)
+        let writer = isReadOnly ? nil : try makeWriter(files.stay, opener, users)
         let ending = SessionEnding()
         let database = AccountDatabase(
             token: token,
@@ -31,6 +42,7 @@ struct SessionBuilder {
                 attachment: attachment,
                 open: openReader
             ),
+            users: users,
             limits: workspace.limits,
             clock: workspace.clock,
             requiredState: isReadOnly ? nil : .active,
@@ -62,7 +74,8 @@ struct SessionBuilder {
 
     private func makeWriter(
         _ stay: AccountAttachment.Stay,
-        _ opener: StoreOpener
+        _ opener: StoreOpener,
+        _ users: DatabaseUsers
     ) throws -> AccountWriter {
         let attachment = stay.attachment
         // Before the line's thread starts, which would outlive a failure here.
@@ -75,12 +88,11 @@ struct SessionBuilder {
             line: try WriterThread.start(attachment.membership, limits: workspace.limits),
             announcements: workspace.announcements,
             checkpointer: Checkpointer(
-                attachment: attachment,
-                opener: opener,
-                environment: workspace.environment,
-                limits: workspace.limits,
-                frameCountMark: { [weak workspace] in workspace?.checkpointMark ?? .max }
+                Checkpoint(attachment: attachment, opener: opener),
+                isDue: { [weak workspace] in workspace?.isCheckpointDue(frameCount: $0) ?? false }
             ),
+            pacer: WritePacer(limits: workspace.limits, timer: workspace.timer),
+            users: users,
             clock: workspace.clock
         )
     }

@@ -66,7 +66,7 @@ final class StoreLogs: HubSource {
             guard let attachment else { throw LockingError.closed }
             let kernel = SystemClock()
             let soon = Deadline(after: Self.patience, from: kernel.now())
-            return try opener.reader(try attachment.stay(until: soon))
+            return try opener.reader(try attachment.stay(until: soon), for: .hub)
         }
         readers.withLock { $0[account] = reader }
         return reader

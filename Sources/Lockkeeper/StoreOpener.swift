@@ -18,13 +18,18 @@ struct StoreOpener: Sendable {
         let stay: AccountAttachment.Stay
     }
 
-    /// Opens a reader.
-    func reader(_ stay: AccountAttachment.Stay) throws -> Reader {
+    /// Opens a reader, whose reads are for a purpose where they do not say otherwise.
+    func reader(
+        _ stay: AccountAttachment.Stay,
+        for purpose: ReadPurpose = .query
+    ) throws -> Reader {
         let store = try StoreReader(
             path: try files(stay).path(of: .messages),
             account: account,
             environment: environment,
-            busyDeadline: deadline()
+            busyDeadline: deadline(),
+            purpose: purpose,
+            watcher: NotedReads(stay.attachment.reads)
         )
         return Reader(store: store, stay: stay)
     }
@@ -81,6 +86,13 @@ struct StoreOpener: Sendable {
             }
         }
         return Log(connection: connection, trust: trust)
+    }
+
+    /// Who uses the account's databases.
+    func users(_ attachment: AccountAttachment) -> DatabaseUsers {
+        DatabaseUsers(membership: attachment.membership) { [workspace, account] in
+            try workspace.databasePaths(of: account)
+        }
     }
 
     /// The account's files, as they are now.

@@ -144,6 +144,15 @@ extension Workspace {
         )
     }
 
+    /// The present database files of an account, as far as there are any.
+    func databasePaths(of id: AccountID) throws -> [String] {
+        let record = try registry.record(of: id)
+        let paths = paths.account(directory: record.directory)
+        return [(StoreKind.messages, record.messagesFile), (.settings, record.settingsFile)]
+            .filter { $0.1 > 0 }
+            .map { paths.file(of: $0.0, number: $0.1) }
+    }
+
     /// This process's place at an account, shared by everything in it that uses the account.
     func attach(_ id: AccountID) throws -> AccountAttachment {
         if let attachment = state.withLock({ $0.attachments[id]?.value }) { return attachment }
@@ -152,6 +161,7 @@ extension Workspace {
             paths: paths,
             process: process,
             clock: clock,
+            timer: timer,
             deadline: deadlineOfOpening()
         )
         let (first, isFirst) = state.withLock { state in

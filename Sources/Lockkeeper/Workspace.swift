@@ -215,11 +215,18 @@ public final class Workspace: Sendable {
 
     func deadlineOfOpening() -> Deadline { Deadline(after: limits.openWaitMax, from: clock.now()) }
 
-    /// The size of the log, in frames, from which this process checkpoints: the host first, others
-    /// only when no host has done it (5.4).
-    var checkpointMark: Int {
-        state.withLock { $0.host?.value } != nil
-            ? limits.checkpointFrameCount : limits.checkpointFrameCountWithoutHost
+    /// Whether this process should copy a log of so many frames: the host first, others where no
+    /// host lives, or when it does not come to it (5.4).
+    func isCheckpointDue(frameCount: Int) -> Bool {
+        let least = min(limits.checkpointFrameCount, limits.checkpointFrameCountWithoutHost)
+        guard frameCount >= least else { return false }
+        if state.withLock({ $0.host?.value }) != nil {
+            return frameCount >= limits.checkpointFrameCount
+        }
+        guard frameCount >= limits.checkpointFrameCountWithoutHost else { return false }
+        if frameCount >= limits.checkpointFrameCountBesideHost { return true }
+        // Where the kernel does not say, the checkpoint is made here.
+        return (try? membership.isHeld(.host, against: .exclusive)) != true
     }
 }
 

@@ -37,6 +37,11 @@ public struct WorkspaceStatus: Sendable, Hashable {
         public fileprivate(set) var head: Position?
         /// Who has it open.
         public fileprivate(set) var processes: [Process]
+        /// Who keeps its log from being copied and begun anew, the oldest reader first. A healthy
+        /// reader is there for a moment.
+        public fileprivate(set) var pins: [LogPin]
+        /// Who has it open without Lockkeeper (I-10).
+        public fileprivate(set) var foreignProcesses: [ForeignProcess]
         /// Why its files could not be looked at, as a sentence; `nil` where they could.
         public fileprivate(set) var problem: String?
     }
@@ -52,11 +57,19 @@ public struct WorkspaceStatus: Sendable, Hashable {
     /// Whether that SQLite has the fix of the WAL-reset fault (3.51.3, 3.50.7, 3.44.6). Without it
     /// Lockkeeper's exclusion of checkpoints (I-10) is what keeps the store safe.
     public let sqliteHasResetFix: Bool
+    /// Whether Lockkeeper's exclusion of checkpoints (I-10) is on.
+    public let excludesCheckpoints: Bool
 }
 
 extension Workspace {
     /// The version of the SQLite that is loaded.
     public static var sqliteVersion: String { SQLiteLibrary.version }
+
+    /// Whether the SQLite that is loaded has the fix of the WAL-reset fault.
+    public static var sqliteHasResetFix: Bool { !SQLiteLibrary.hasLogResetDefect }
+
+    /// Whether Lockkeeper's exclusion of checkpoints (I-10) is on: always, there is no switch.
+    public static var excludesCheckpoints: Bool { true }
 
     /// Looks what goes on, without waiting for anybody.
     public func status() async throws -> WorkspaceStatus {
@@ -70,7 +83,8 @@ extension Workspace {
                 ),
                 accounts: try records.map { try workspace.status(of: $0) },
                 sqliteVersion: SQLiteLibrary.version,
-                sqliteHasResetFix: !SQLiteLibrary.hasLogResetDefect
+                sqliteHasResetFix: Self.sqliteHasResetFix,
+                excludesCheckpoints: Self.excludesCheckpoints
             )
         }
     }
@@ -87,6 +101,10 @@ extension Workspace {
         )
         do {
             let path = try files.path(of: .messages)
+            let users = files.users
+            // Before anything is opened here, which would be a reader itself.
+            account.pins = try users.pins()
+            account.foreignProcesses = try users.foreign()
             let reader = try StoreReader(
                 path: path,
                 account: record.id,
@@ -117,6 +135,8 @@ extension WorkspaceStatus.Account {
             isDegraded: false,
             head: nil,
             processes: [],
+            pins: [],
+            foreignProcesses: [],
             problem: nil
         )
     }

@@ -35,7 +35,7 @@ enum ExitCode: Int32, Sendable, CaseIterable {
             case .unknownAccount: .unknownAccount
             case .accountInactive, .hostRunning, .newerSchema: .unavailable
             case .accountExists, .unsupportedFileSystem: .cannotCreate
-            case .diskFull, .ioFailed, .damaged: .inputOutput
+            case .diskFull, .ioFailed, .damaged, .fileMissing: .inputOutput
             case .busy, .tooManyProcesses, .gap, .resync, .fileReplaced, .suspended: .tryAgain
             case .superseded: .superseded
             case .permissionDenied: .permission

@@ -36,6 +36,12 @@ public struct Limits: Sendable, Hashable {
     public var checkpointFrameCount = 1000
     /// Frames in the log before a process checkpoints where no host lives.
     public var checkpointFrameCountWithoutHost = 2000
+    /// Frames in the log before another process checkpoints although a host lives: the host's tick
+    /// comes once a second, and a host that is stopped does not come.
+    public var checkpointFrameCountBesideHost = 4000
+    /// For how long nobody must have written before the host empties the log's file: a pause in a
+    /// chat. The next commits are dearer, and what was recalled must not stay in the file.
+    public var checkpointIdleAfter: Duration = .seconds(10)
     /// Frames in the log above which the most of it is copied before WRITER is taken: 16 MiB take
     /// tens of milliseconds, for which writers need not wait.
     public var checkpointFrameCountUnderWriter = 4000
@@ -46,6 +52,13 @@ public struct Limits: Sendable, Hashable {
     public var checkpointRetry = Backoff(least: .milliseconds(4), largest: .seconds(1))
     /// Size of the log from which the store counts as degraded.
     public var logByteCountDegraded = 64 * 1024 * 1024
+    /// How far apart a process's backfill batches are kept at most while the log is degraded: this at
+    /// twice the mark, in proportion between. Four batches a second still make progress, and fill a
+    /// disk more slowly than a person can end the reader that pins the log.
+    public var degradedBackfillPause: Duration = .milliseconds(250)
+    /// How far apart a process's live writes are kept at most while the log is degraded: this at four
+    /// times the mark, nothing up to twice. Hardly felt by a person.
+    public var degradedLivePause: Duration = .milliseconds(50)
 
     /// Reader connections of one session, each with a thread.
     public var readerCountMax = 4

@@ -33,6 +33,8 @@ package struct Holder: Sendable, Hashable, CustomStringConvertible {
     package var activity: ProcessActivity { record.activity }
     /// Since when it does that.
     package var since: MonotonicInstant { record.since }
+    /// Its oldest read transaction, where one lasts.
+    package var oldestRead: OldestRead? { record.oldestRead }
     /// How long it had been doing that when it was looked at.
     package var activityDuration: Duration { max(.zero, observedAt.duration(since: since)) }
 

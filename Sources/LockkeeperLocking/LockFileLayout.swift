@@ -34,7 +34,10 @@ import LockkeeperPlatform
 ///        240       4  four lanes for syncs of the log, one byte each: odd from before a sync until
 ///                     its result was looked at. They outlive their owner: who comes into the slot
 ///                     leaves them as they are until the log was made durable.
-///        244      12  zeros
+///        244       1  what the oldest read transaction reads
+///        245       3  zeros
+///        248       8  since when it runs, in nanoseconds of the monotonic clock; 0 where there is
+///                     none, or none that has lasted long enough to be written down
 ///
 /// Locks are taken on bytes behind every content, and the kernel does not care whether the file
 /// has them:
@@ -66,6 +69,9 @@ enum LockFileLayout {
     static let activityOffset: Int64 = 32
     /// Where, in a record, the lanes stand.
     static let lanesOffset = 240
+
+    /// Where, in a record, the oldest read stands.
+    static let oldestReadOffset: Int64 = 244
 
     static let nameByteCountMax = 96
 
@@ -157,8 +163,28 @@ enum LockFileLayout {
                 .copyBytes(from: program)
             UnsafeMutableRawBufferPointer(rebasing: buffer[processNameOffset...])
                 .copyBytes(from: processName)
+            UnsafeMutableRawBufferPointer(rebasing: buffer[Int(oldestReadOffset)...])
+                .copyBytes(from: encode(record.oldestRead))
         }
         return bytes
+    }
+
+    /// The bytes of the oldest read, written in one call.
+    static func encode(_ read: OldestRead?) -> [UInt8] {
+        guard let read else { return [UInt8](repeating: 0, count: 12) }
+        let since = UInt64(bitPattern: read.since.nanoseconds)
+        return [read.purpose.rawValue, 0, 0, 0]
+            + (0..<8).map { UInt8(truncatingIfNeeded: since >> (8 * $0)) }
+    }
+
+    private static func decodeOldestRead(_ bytes: UnsafeRawBufferPointer) -> OldestRead? {
+        let offset = Int(oldestReadOffset)
+        let since = bytes.loadUnaligned(fromByteOffset: offset + 4, as: Int64.self).littleEndian
+        guard since > 0 else { return nil }
+        return OldestRead(
+            purpose: ReadPurpose(rawValue: bytes[offset]) ?? .unknown,
+            since: MonotonicInstant(nanoseconds: since)
+        )
     }
 
     /// The two words of a record that are written anew for each activity, in the file's order of
@@ -207,7 +233,8 @@ enum LockFileLayout {
                 nanoseconds: Int64(
                     littleEndian: bytes.loadUnaligned(fromByteOffset: 32, as: Int64.self)
                 )
-            )
+            ),
+            oldestRead: decodeOldestRead(bytes)
         )
     }
 

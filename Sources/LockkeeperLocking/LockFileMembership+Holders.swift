@@ -11,26 +11,37 @@ extension LockFileMembership {
     /// Everybody who has the lock file open and a record in it, this process included, in the
     /// order of their slots.
     ///
+    /// - Parameter includingSelf: whether this membership's own slot is among them. It is left out
+    ///   by its slot and not by the pid: a process can have other memberships beside.
     /// - Throws: ``LockingError/system(_:)`` when the kernel refuses.
-    package func members() throws(LockingError) -> [Holder] {
-        let records = try livingRecords()
+    package func members(includingSelf: Bool = true) throws(LockingError) -> [Holder] {
+        let records = try livingRecords(includingSelf: includingSelf)
         return try systemCalls { () throws(SystemCallError) in try records.map(holder) }
     }
 
     /// The processes that hold a lock. Empty where nobody does, or nobody with a record.
     ///
+    /// - Parameter includingSelf: whether this membership may be named. Who looks for what stands in
+    ///   its own way is not to find itself.
     /// - Throws: ``LockingError/system(_:)`` when the kernel refuses.
-    package func holders(of lock: LockByte) throws(LockingError) -> [Holder] {
+    package func holders(
+        of lock: LockByte,
+        includingSelf: Bool = true
+    ) throws(LockingError) -> [Holder] {
         let byte = LockFileLayout.byte(of: lock)
         let file = try withClaim { (claim) throws(SystemCallError) in claim.descriptor.identity }
-        let records = try livingRecords()
+        let records = try livingRecords(includingSelf: includingSelf)
         return try systemCalls { () throws(SystemCallError) in
             var pids: Set<Int32> = []
             var holders: [Holder] = []
             for record in records {
                 let pid = record.process.identity.pid
                 // A process may be a member twice, in the tests for example; it is named once.
-                guard pids.insert(pid).inserted, hasLock(on: byte, of: file, pid: pid) else {
+                // Beside oneself only one that says that it is at work can be meant.
+                let isIdleTwin =
+                    !includingSelf && pid == process.identity.pid && record.activity == .idle
+                guard !isIdleTwin, pids.insert(pid).inserted, hasLock(on: byte, of: file, pid: pid)
+                else {
                     continue
                 }
                 holders.append(try holder(record))
@@ -48,19 +59,22 @@ extension LockFileMembership {
     }
 
     /// The records whose bytes are held.
-    private func livingRecords() throws(LockingError) -> [ProcessRecord] {
-        try withClaim { (claim) throws(SystemCallError) in try livingRecords(claim) }
+    private func livingRecords(includingSelf: Bool) throws(LockingError) -> [ProcessRecord] {
+        try withClaim { (claim) throws(SystemCallError) in
+            try livingRecords(claim, includingSelf: includingSelf)
+        }
     }
 
     private func livingRecords(
-        _ claim: ClaimedSlot
+        _ claim: ClaimedSlot,
+        includingSelf: Bool
     ) throws(SystemCallError) -> [ProcessRecord] {
         let bytes = try claim.descriptor.read(
             count: LockFileLayout.recordsByteCount,
             at: LockFileLayout.recordsOffset
         )
         var records: [ProcessRecord] = []
-        for slot in 0..<LockFileLayout.recordCount {
+        for slot in 0..<LockFileLayout.recordCount where includingSelf || slot != claim.slot {
             let record = bytes.withUnsafeBytes { buffer in
                 let start = slot * LockFileLayout.recordByteCount
                 return LockFileLayout.decode(
@@ -89,35 +103,9 @@ extension LockFileMembership {
                 status.identity == file,
                 let text = try? FileSystem.contents(of: "/proc/\(pid)/fdinfo/\(number)")
             else { return false }
-            return LockLine.lines(in: text).contains { $0.covers(byte) }
+            return KernelLock.list(in: text).contains {
+                $0.kind == .openFileDescription && $0.covers(byte)
+            }
         }
     }
-}
-
-/// One line of a `fdinfo` file, which looks like a line of `/proc/locks` behind "lock:":
-///
-///     lock:	1: OFDLCK  ADVISORY  WRITE -1 fe:00:1835 1073741844 1073741844
-struct LockLine: Equatable {
-    /// The first byte.
-    let start: Int64
-    /// The last byte; the largest integer for a lock up to the end of the file.
-    let end: Int64
-
-    /// The open-file-description locks that a `fdinfo` file lists.
-    static func lines(in text: [UInt8]) -> [LockLine] {
-        text.split(separator: UInt8(ascii: "\n")).compactMap { LockLine($0) }
-    }
-
-    init?(_ line: ArraySlice<UInt8>) {
-        let fields = line.split { $0 == UInt8(ascii: " ") || $0 == UInt8(ascii: "\t") }
-            .map { String(decoding: $0, as: UTF8.self) }
-        guard fields.first == "lock:", fields.contains("OFDLCK"), fields.count >= 4,
-            let start = Int64(fields[fields.count - 2])
-        else { return nil }
-        self.start = start
-        end = Int64(fields[fields.count - 1]) ?? .max
-    }
-
-    /// Whether the lock is on a byte.
-    func covers(_ byte: Int64) -> Bool { start <= byte && byte <= end }
 }

@@ -126,6 +126,18 @@ package final class LockFileMembership: Sendable {
         }
     }
 
+    /// Writes down since when the oldest read transaction of this process runs. One system call.
+    ///
+    /// - Throws: ``LockingError/system(_:)`` when the kernel refuses.
+    package func setOldestRead(_ read: OldestRead?) throws(LockingError) {
+        try withClaim { (claim) throws(SystemCallError) in
+            try claim.descriptor.write(
+                LockFileLayout.encode(read),
+                at: LockFileLayout.offset(ofSlot: claim.slot) + LockFileLayout.oldestReadOffset
+            )
+        }
+    }
+
     // MARK: - Acquiring
 
     /// Takes a lock if it is free.

@@ -91,6 +91,20 @@ package struct ProcessDescription: Sendable, Hashable {
     }
 }
 
+/// The oldest read transaction of a process.
+package struct OldestRead: Sendable, Hashable {
+    /// What is read.
+    package let purpose: ReadPurpose
+    /// When it began.
+    package let since: MonotonicInstant
+
+    /// A read of its parts.
+    package init(purpose: ReadPurpose, since: MonotonicInstant) {
+        self.purpose = purpose
+        self.since = since
+    }
+}
+
 /// What a process wrote into its slot of a lock file. It is only read by people and to find
 /// holders: who holds what is decided by the kernel's locks (B32).
 package struct ProcessRecord: Sendable, Hashable {
@@ -100,13 +114,17 @@ package struct ProcessRecord: Sendable, Hashable {
     package var activity: ProcessActivity
     /// Since when it does that.
     package var since: MonotonicInstant
+    /// Its oldest read transaction; `nil` where none has lasted long enough to be written down.
+    package var oldestRead: OldestRead?
 
     /// A record of its parts.
     package init(
         process: ProcessDescription,
         activity: ProcessActivity,
-        since: MonotonicInstant
+        since: MonotonicInstant,
+        oldestRead: OldestRead? = nil
     ) {
+        self.oldestRead = oldestRead
         self.process = process
         self.activity = activity
         self.since = since

@@ -305,9 +305,9 @@ package final class WriterThread: Sendable {
 
     private func expire() {
         let now = clock.now()
-        let (expired, next, suspension) = line.withLock { line in
+        let (expired, next, suspension, isStanding) = line.withLock { line in
             let (expired, next) = line.expire(now: now)
-            return (expired, next, line.suspension)
+            return (expired, next, line.suspension, line.isStanding)
         }
         // It runs on the timer's thread, so that none has to be started, which is all that fails.
         if let next { _ = setTimer(next) }
@@ -318,7 +318,9 @@ package final class WriterThread: Sendable {
         }
         // Who keeps work for the end of exclusive work waits for who holds the door.
         let locks: [LockByte] = suspension == nil ? [.writer, .queue] : [.entry, .presence]
-        let (lock, holders) = whoeverIsInTheWay(of: locks)
+        // A thread that stands in the turnstile is not in its own way: a process that was stopped and
+        // goes on may just be coming to its turn.
+        let (lock, holders) = whoeverIsInTheWay(of: locks, includingSelf: !isStanding)
         for waiter in expired {
             let waited = now.duration(since: waiter.since)
             waiter.work.fail(.busy(lock, holders: holders, waited: waited))
@@ -327,11 +329,13 @@ package final class WriterThread: Sendable {
 
     /// The holders of the first lock that has one, WRITER before QUEUE. They are for the sentence: an
     /// error here must not hide that the deadline has passed.
-    private func whoeverIsInTheWay(of locks: [LockByte]) -> (LockByte, [Holder]) {
+    private func whoeverIsInTheWay(
+        of locks: [LockByte],
+        includingSelf: Bool
+    ) -> (LockByte, [Holder]) {
         for lock in locks {
-            if let holders = try? membership.holders(of: lock), !holders.isEmpty {
-                return (lock, holders)
-            }
+            let holders = try? membership.holders(of: lock, includingSelf: includingSelf)
+            if let holders, !holders.isEmpty { return (lock, holders) }
         }
         return (locks[0], [])
     }

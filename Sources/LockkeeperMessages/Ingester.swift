@@ -45,6 +45,7 @@ public final class Ingester: Sendable {
 
     private let store: MessageStore
     private let durability: Durability
+    private let admission: AdmissionClass
     private let onStored: @Sendable (Stored) -> Void
     private let onFailure: @Sendable () -> Void
     private let state = Mutex(State())
@@ -57,6 +58,9 @@ public final class Ingester: Sendable {
     /// - Parameters:
     ///   - store: where to store.
     ///   - durability: what receipts promise.
+    ///   - admission: whether somebody waits for the events: packets that have just come are live,
+    ///     history is backfill. Live writes of this process go before backfill, which slows down
+    ///     first while the log is degraded.
     ///   - onStored: called for each batch once its durability is reached, on a thread of the
     ///     session's; it must not block.
     ///   - onFailure: called once when a batch has failed and the ingester takes no more, so that a
@@ -65,12 +69,14 @@ public final class Ingester: Sendable {
     public init(
         _ store: MessageStore,
         durability: Durability = .durable,
+        admission: AdmissionClass = .live,
         onStored: @escaping @Sendable (Stored) -> Void,
         onFailure: @escaping @Sendable () -> Void = {}
     ) throws {
         try store.check(durability)
         self.store = store
         self.durability = durability
+        self.admission = admission
         self.onStored = onStored
         self.onFailure = onFailure
         timer = store.session.timer
@@ -183,6 +189,7 @@ public final class Ingester: Sendable {
         let taken = Mutex<[Entry]?>(nil)
         store.session.database.submit(
             durability: durability,
+            class: admission,
             body: { [store, queue] connection, topics in
                 // The closure may run again; the batch is taken once.
                 let entries = taken.withLock { taken in

@@ -16,7 +16,7 @@ extension MessageStore {
         includingCursors: Bool = false,
         to write: @escaping @Sendable ([UInt8]) throws -> Void
     ) async throws {
-        try await session.database.readConnection { connection in
+        try await session.database.readConnection(for: .export) { connection in
             var export = MessageExport(connection: connection, write: write)
             try export.run(includingCursors: includingCursors)
         }

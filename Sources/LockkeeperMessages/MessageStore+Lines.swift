@@ -4,7 +4,7 @@ package import LockkeeperDomain
 extension MessageStore {
     /// Stores lines in one transaction, and moves a stream's cursor over the page that they make up.
     ///
-    /// It is ``ingest(_:closing:onGap:durability:waitMax:)`` for input that was read as lines: what
+    /// It is ``ingest(_:closing:onGap:durability:admission:waitMax:)`` for input that was read as lines: what
     /// could not be read goes to quarantine in the same transaction. The caller bounds the lines.
     ///
     /// - Throws: what the other one throws; nothing was stored then.
@@ -17,6 +17,7 @@ extension MessageStore {
         try check(durability)
         let (result, commit) = try await session.database.submit(
             durability: durability,
+            class: page == nil ? .live : .backfill,
             waitMax: nil
         ) { [self] connection, topics in
             try merge(

@@ -56,6 +56,9 @@ public final class MessageStore: Sendable {
     ///   - page: the page that the events make up, if they make up one.
     ///   - onGap: what to do when the page does not begin at the stream's cursor.
     ///   - durability: what the receipt promises.
+    ///   - admission: whether somebody waits for it. Pages are backfill where nothing else is said:
+    ///     live writes of this process go before them, and they slow down first while the log is
+    ///     degraded.
     ///   - waitMax: how long each batch may stand in line.
     /// - Returns: one receipt for all of them.
     /// - Throws: ``LockkeeperError`` — `gap` under ``GapPolicy/refuse``, `contract` when the server's
@@ -67,6 +70,7 @@ public final class MessageStore: Sendable {
         closing page: SyncPage? = nil,
         onGap: GapPolicy = .wait,
         durability: Durability = .durable,
+        admission: AdmissionClass? = nil,
         waitMax: Duration? = nil
     ) async throws -> Receipt {
         try check(durability)
@@ -80,6 +84,7 @@ public final class MessageStore: Sendable {
                 onGap: onGap,
                 // The sync of the last transaction covers those before it.
                 durability: isLast ? durability : .committed,
+                class: admission ?? (page == nil ? .live : .backfill),
                 waitMax: waitMax
             )
             receipt = receipt?.followed(by: next) ?? next
@@ -168,10 +173,12 @@ public final class MessageStore: Sendable {
         closing page: SyncPage?,
         onGap: GapPolicy,
         durability: Durability,
+        class admissionClass: AdmissionClass,
         waitMax: Duration?
     ) async throws -> Receipt {
         let (result, commit) = try await session.database.submit(
             durability: durability,
+            class: admissionClass,
             waitMax: waitMax
         ) { [self] connection, topics in
             try merge(

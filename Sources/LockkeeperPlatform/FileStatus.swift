@@ -40,6 +40,9 @@ package struct FileStatus: Sendable, Hashable {
     package let userID: UInt32
     /// The size in bytes.
     package let size: Int64
+    /// When the content was last changed, in nanoseconds of the wall clock: to be compared for
+    /// equality only (I-15).
+    package let modified: Int64
     /// How many names the file has; 0 for a file that was removed while it was open.
     package let linkCount: UInt64
 
@@ -48,6 +51,8 @@ package struct FileStatus: Sendable, Hashable {
         mode = status.st_mode & 0o7777
         userID = status.st_uid
         size = Int64(status.st_size)
+        modified =
+            Int64(status.st_mtim.tv_sec) &* 1_000_000_000 &+ Int64(status.st_mtim.tv_nsec)
         linkCount = UInt64(status.st_nlink)
         kind =
             switch status.st_mode & S_IFMT {

@@ -39,6 +39,13 @@ package struct ProcessIdentity: Sendable, Hashable {
         )
     }
 
+    /// The program's name as the kernel knows it, at most 15 bytes; `nil` where no process has the
+    /// pid.
+    package static func programName(pid: Int32) -> String? {
+        guard let name = try? FileSystem.contents(of: "/proc/\(pid)/comm") else { return nil }
+        return String(decoding: name.prefix { $0 != UInt8(ascii: "\n") }, as: UTF8.self)
+    }
+
     /// How the process is now.
     ///
     /// - Throws: ``SystemCallError`` when `/proc` cannot be read.

@@ -18,6 +18,9 @@ package struct CheckpointResult: Sendable, Hashable {
     /// Whether the next writer can begin the log anew. SQLite counts -1 where it did nothing, on a
     /// connection that has not read yet.
     package var isComplete: Bool { logFrameCount >= 0 && logFrameCount == checkpointedFrameCount }
+
+    /// Frames that are not in the database file yet.
+    package var remainingFrameCount: Int { max(0, logFrameCount - checkpointedFrameCount) }
 }
 
 extension Connection {
@@ -45,10 +48,9 @@ extension Connection {
             &checkpointedFrames
         )
         guard code == SQLITE_OK else { throw core.error(code, .checkpoint) }
-        // Both are -1 where there is no log.
         return CheckpointResult(
-            logFrameCount: max(0, Int(logFrames)),
-            checkpointedFrameCount: max(0, Int(checkpointedFrames))
+            logFrameCount: Int(logFrames),
+            checkpointedFrameCount: Int(checkpointedFrames)
         )
     }
 

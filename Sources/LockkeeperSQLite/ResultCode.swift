@@ -25,6 +25,12 @@ package struct ResultCode: RawRepresentable, Sendable, Hashable, CustomStringCon
         return "\(name) (\(rawValue))"
     }
 
+    /// Whether another connection or process was in the way, so that waiting and trying again can
+    /// help. `SQLITE_LOCKED` itself is not among them: there a connection is in its own way.
+    package var isOfOthers: Bool {
+        ResultCode.busy ~= self || self == .lockedSharedCache || .protocolError ~= self
+    }
+
     /// Matches a code against a pattern: a primary pattern stands for all of its extended codes.
     package static func ~= (pattern: ResultCode, code: ResultCode) -> Bool {
         pattern == code || pattern == code.primary
@@ -36,7 +42,9 @@ package struct ResultCode: RawRepresentable, Sendable, Hashable, CustomStringCon
     package static let busy = ResultCode(SQLITE_BUSY)
     package static let busyRecovery = ResultCode(SQLITE_BUSY, 1)
     package static let busySnapshot = ResultCode(SQLITE_BUSY, 2)
+    package static let busyTimeout = ResultCode(SQLITE_BUSY, 3)
     package static let locked = ResultCode(SQLITE_LOCKED)
+    package static let lockedSharedCache = ResultCode(SQLITE_LOCKED, 1)
     package static let outOfMemory = ResultCode(SQLITE_NOMEM)
     package static let readOnly = ResultCode(SQLITE_READONLY)
     package static let interrupt = ResultCode(SQLITE_INTERRUPT)

@@ -12,6 +12,8 @@ package enum StorageError: Error, Sendable, CustomStringConvertible {
     case system(SystemCallError)
     /// Thrown when a new store would take the place of a file.
     case fileExists(path: String)
+    /// Thrown when the file that is to be opened is not there.
+    case fileMissing(path: String)
     /// Thrown when a file is no database, or is none of ours; `reason` is the rest of a sentence.
     case notAStore(path: String, reason: String)
     /// Thrown when a store has no fence row, or one that makes no sense.
@@ -80,6 +82,7 @@ package enum StorageError: Error, Sendable, CustomStringConvertible {
         case .sqlite(let error): error.description
         case .system(let error): error.description
         case .fileExists(let path): "\(path) exists already"
+        case .fileMissing(let path): "\(path) is not there"
         case .notAStore(let path, let reason): "\(path) is no store: \(reason)"
         case .fenceMissing(let path): "\(path) does not say who may write it"
         case .wrongAccount(let path, let expected, let found):

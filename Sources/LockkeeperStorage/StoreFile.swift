@@ -16,6 +16,9 @@ package import LockkeeperSQLite
 /// | `secure_delete` ON | a recalled message's bytes are overwritten |
 /// | `temp_store` MEMORY | no message text in temporary files |
 package enum StoreFile {
+    /// Bytes of the log that one page takes: a store's pages have 4096 bytes, a frame's header 24.
+    package static let frameByteCount = 4096 + 24
+
     /// What a connection is for.
     package enum Purpose: Sendable, Hashable {
         /// Reading only.
@@ -28,8 +31,9 @@ package enum StoreFile {
 
     /// Opens a store that is there.
     ///
-    /// - Throws: ``StorageError/notAStore(path:reason:)`` when the file is no database or cannot
-    ///   have a write-ahead log; what SQLite throws.
+    /// - Throws: ``StorageError/fileMissing(path:)`` when it is not there;
+    ///   ``StorageError/notAStore(path:reason:)`` when the file is no database or cannot have a
+    ///   write-ahead log; what SQLite throws.
     package static func open(
         _ path: String,
         for purpose: Purpose,
@@ -179,8 +183,8 @@ package enum StoreFile {
     ) throws(StorageError) -> Connection {
         let isBookkeeping = environment.isBookkeeping
         let tracker = WriteTracker { name in ownTables.contains(name) || isBookkeeping(name) }
-        return try sqlite { () throws(SQLiteError) in
-            try Connection(
+        do throws(SQLiteError) {
+            return try Connection(
                 path: path,
                 mode: purpose == .reading ? .readOnly : .readWrite,
                 vfs: environment.vfs,
@@ -189,6 +193,14 @@ package enum StoreFile {
                 jitterSeed: environment.jitterSeed,
                 tracker: purpose == .writing ? tracker : nil
             )
+        } catch {
+            // SQLite says the same of a file that is not there and of one that may not be opened.
+            if ResultCode.cannotOpen ~= error.code,
+                try system({ () throws(SystemCallError) in try FileSystem.status(path) }) == nil
+            {
+                throw .fileMissing(path: path)
+            }
+            throw .sqlite(error)
         }
     }
 

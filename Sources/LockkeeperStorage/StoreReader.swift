@@ -13,15 +13,22 @@ package final class StoreReader {
     package let store: StoreIdentity
 
     private let path: String
+    private let purpose: ReadPurpose
+    private let watcher: (any SnapshotWatcher)?
 
     /// Opens a store for reading.
     ///
+    /// - Parameters:
+    ///   - purpose: what its snapshots are for, where a read does not say otherwise.
+    ///   - watcher: told of each snapshot.
     /// - Throws: as ``StoreWriter/init(path:account:origin:environment:busyDeadline:)``.
     package init(
         path: String,
         account: AccountID,
         environment: StoreEnvironment,
-        busyDeadline: Deadline
+        busyDeadline: Deadline,
+        purpose: ReadPurpose = .query,
+        watcher: (any SnapshotWatcher)? = nil
     ) throws(StorageError) {
         let connection = try StoreFile.open(
             path,
@@ -37,25 +44,30 @@ package final class StoreReader {
         self.account = account
         self.store = fence.store
         self.path = path
+        self.purpose = purpose
+        self.watcher = watcher
     }
 
     // MARK: - Rows
 
     /// Runs a closure on one snapshot, in which the token was current (I-13).
     ///
-    /// - Parameter state: what the fence must say; `nil` also reads an account that was signed out
-    ///   of, for tools.
+    /// - Parameters:
+    ///   - state: what the fence must say; `nil` also reads an account that was signed out of, for
+    ///     tools.
+    ///   - purpose: what is read, for whoever looks who pins the log.
     /// - Throws: what the closure throws; ``StorageError/superseded(held:current:state:)``; what
     ///   SQLite throws.
     package func read<Value>(
         token: FencingToken,
         requiring state: AccountState? = .active,
+        for purpose: ReadPurpose? = nil,
         deadline: Deadline,
         body: (Connection) throws -> Value
     ) throws -> Value {
         precondition(token.account == account, "a token of another account reached this store")
         connection.busyDeadline = deadline
-        return try snapshot { log throws in
+        return try snapshot(purpose ?? self.purpose) { log throws in
             guard log.generation == token.generation, state == nil || log.state == state else {
                 throw StorageError.superseded(
                     held: token,
@@ -154,7 +166,12 @@ package final class StoreReader {
         let head: CommitNumber
     }
 
-    private func snapshot<Value>(_ body: (Log) throws -> Value) throws -> Value {
+    private func snapshot<Value>(
+        _ purpose: ReadPurpose,
+        _ body: (Log) throws -> Value
+    ) throws -> Value {
+        watcher?.began(purpose)
+        defer { watcher?.ended() }
         try sqlite { () throws(SQLiteError) in try connection.begin(.deferred) }
         // Nothing was written: rolling back ends the snapshot and cannot be refused.
         defer { connection.rollBack() }
@@ -164,6 +181,8 @@ package final class StoreReader {
     private func storageSnapshot<Value>(
         _ body: (Log) throws(StorageError) -> Value
     ) throws(StorageError) -> Value {
+        watcher?.began(purpose)
+        defer { watcher?.ended() }
         try sqlite { () throws(SQLiteError) in try connection.begin(.deferred) }
         defer { connection.rollBack() }
         return try body(try readLog())

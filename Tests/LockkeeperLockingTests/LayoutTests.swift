@@ -127,22 +127,21 @@ struct LayoutTests {
         )
     }
 
-    @Test("A line of fdinfo gives the locked bytes; other lines give nothing")
-    func lockLines() {
-        let text = """
-            pos:\t0
-            flags:\t02100002
-            ino:\t1835
-            lock:\t1: OFDLCK  ADVISORY  WRITE -1 fe:00:1835 1073741844 1073741844
-            lock:\t2: OFDLCK  ADVISORY  READ -1 fe:00:1835 100 EOF
-            lock:\t3: POSIX  ADVISORY  WRITE 17 fe:00:1835 1 2
-            lock:
-            """
-        let lines = LockLine.lines(in: Array(text.utf8))
-        #expect(lines.count == 2)
-        #expect(lines.first?.covers(1_073_741_844) == true)
-        #expect(lines.first?.covers(1_073_741_845) == false)
-        #expect(lines.last?.covers(99) == false)
-        #expect(lines.last?.covers(1 << 40) == true)
+    @Test(
+        "The oldest read stands in the record's last twelve bytes, and zeros say that there is none"
+    )
+    func oldestRead() {
+        var reading = record
+        reading.oldestRead = OldestRead(
+            purpose: .export,
+            since: MonotonicInstant(nanoseconds: 0x0102_0304)
+        )
+        var bytes = LockFileLayout.encode(reading)
+        #expect(Array(bytes[244...]) == [4, 0, 0, 0, 4, 3, 2, 1, 0, 0, 0, 0])
+        #expect(decode(bytes) == reading)
+        bytes[244] = 99
+        #expect(decode(bytes)?.oldestRead?.purpose == .unknown)
+        #expect(Array(LockFileLayout.encode(record)[240...]) == [UInt8](repeating: 0, count: 16))
+        #expect(decode(LockFileLayout.encode(record))?.oldestRead == nil)
     }
 }

@@ -100,6 +100,40 @@ struct MembershipTests {
         }
     }
 
+    @Test(
+        "Who looks for what is in its own way does not find itself, but another membership beside"
+    )
+    func exceptSelf() async throws {
+        let directory = try TemporaryDirectory()
+        try await onOwnThread {
+            let first = try makeMembership(directory, name: "first")
+            let second = try makeMembership(directory, name: "second")
+            #expect(try first.members().map(\.processName) == ["first", "second"])
+            #expect(try first.members(includingSelf: false).map(\.processName) == ["second"])
+            let guardian = try first.take(.writer, .exclusive)
+            // Both are of one process: it is named once, by the first record.
+            #expect(try second.holders(of: .writer).map(\.processName) == ["first"])
+            try second.setActivity(.idle)
+            #expect(try first.holders(of: .writer, includingSelf: false).isEmpty)
+            guardian.release()
+        }
+    }
+
+    @Test("The oldest read is written into the record and taken away without touching the rest")
+    func oldestRead() async throws {
+        let directory = try TemporaryDirectory()
+        try await onOwnThread {
+            let membership = try makeMembership(directory)
+            try membership.setActivity(.reading)
+            let before = try membership.members()
+            let read = OldestRead(purpose: .feed, since: MonotonicInstant(nanoseconds: 42))
+            try membership.setOldestRead(read)
+            #expect(try membership.members().first?.oldestRead == read)
+            try membership.setOldestRead(nil)
+            #expect(try membership.members().map(\.record) == before.map(\.record))
+        }
+    }
+
     // B32
     @Test("A slot is free when its byte is, whatever its record says of living processes")
     func recordsDecideNothing() async throws {

@@ -20,7 +20,7 @@ struct SuspensionTests {
             guard status?.identity == file else { continue }
             descriptorCount += 1
             let text = try FileSystem.contents(of: "/proc/self/fdinfo/\(number)")
-            lockCount += LockLine.lines(in: text).count
+            lockCount += KernelLock.list(in: text).count { $0.kind == .openFileDescription }
         }
         return (descriptorCount, lockCount)
     }

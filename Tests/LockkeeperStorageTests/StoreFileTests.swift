@@ -92,7 +92,7 @@ struct StoreFileTests {
         }
     }
 
-    @Test("a missing file is not made by opening it")
+    @Test("a missing file is not made by opening it, and is told from one that may not be opened")
     func missing() throws {
         let path = store.directory + "/missing.db"
         let error = #expect(throws: StorageError.self) {
@@ -103,7 +103,7 @@ struct StoreFileTests {
                 busyDeadline: .never
             )
         }
-        guard case .sqlite(let cause) = error, cause.code ~= .cannotOpen else {
+        guard case .fileMissing(path) = error else {
             Issue.record("not missing but \(String(describing: error))")
             return
         }

@@ -54,6 +54,8 @@ struct CheckpointTests {
         limits.checkpointFrameCountWithoutHost = 50
         limits.checkpointFrameCountUnderWriter = 200
         limits.logByteCountDegraded = 1_000_000
+        // What is shown here is the log, and not how writes slow down.
+        limits.degradedLivePause = .nanoseconds(1)
         try await withNotes(limits: limits) { test, app, alice in
             let gate = Gate()
             let reader = try await test.process("reader").session("alice")

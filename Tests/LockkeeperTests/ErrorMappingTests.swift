@@ -104,6 +104,7 @@ struct ErrorMappingTests {
 
     private static let storageErrors: [(StorageError, LockkeeperError.Code)] = [
         (.fileExists(path: "/x"), .damaged),
+        (.fileMissing(path: "/x"), .fileMissing),
         (.notAStore(path: "/x", reason: "empty"), .damaged),
         (.fenceMissing(path: "/x"), .damaged),
         (.wrongAccount(path: "/x", expected: "alice", found: "bob"), .damaged),
@@ -123,7 +124,9 @@ struct ErrorMappingTests {
     ]
 
     private static let sqliteErrors: [(ResultCode, LockkeeperError.Code)] = [
-        (.busy, .busy), (.busySnapshot, .busy), (.locked, .busy), (.full, .diskFull),
+        (.busy, .busy), (.busySnapshot, .busy), (.busyRecovery, .busy), (.busyTimeout, .busy),
+        (.locked, .statement), (.lockedSharedCache, .busy), (.protocolError, .busy),
+        (.full, .diskFull),
         (.ioError, .ioFailed), (.ioErrorSync, .ioFailed), (.corrupt, .damaged),
         (.notADatabase, .damaged), (.cannotOpen, .permissionDenied),
         (.readOnly, .permissionDenied), (.constraint, .statement), (.misuse, .statement),

@@ -11,7 +11,9 @@ struct CheckCommand: Command {
         Looks at the account's databases while others use them: their structure and commit logs;
         with --deep also indexes against tables, summaries, cursors, and every stored counter
         against its recount. Prints what it finds with what to do, and ends with code 1 when that is
-        anything. It reads a retired account too.
+        anything: a missing file and a program that has the database open without Lockkeeper, too.
+        Says on stderr whether the loaded SQLite has the WAL-reset fault. It reads a retired account
+        too.
 
           lockkeeper check --account alice --deep
         """
@@ -24,14 +26,24 @@ struct CheckCommand: Command {
     init(_ arguments: inout Arguments) throws(UsageError) { isDeep = arguments.flag("deep") }
 
     func run(in context: CommandContext) async throws -> ExitCode {
-        let findings = try await context.reading { messages in
-            try await messages.session.inspect(deep: isDeep)
+        let findings = try await context.changing { workspace in
+            let account = try await context.account(in: workspace)
+            return try await workspace.inspect(account, deep: isDeep)
+                + workspace.foreignProcesses(of: account).map(\.finding)
         }
+        context.console.note(
+            "lockkeeper: "
+                + StatusOutput.sqliteLine(
+                    Workspace.sqliteVersion,
+                    hasResetFix: Workspace.sqliteHasResetFix,
+                    excludesCheckpoints: Workspace.excludesCheckpoints
+                )
+        )
         for finding in findings {
             guard context.options.isJSON else {
                 let subject = terminalText(finding.subject)
                 try context.console.print(
-                    "\(finding.code): \(subject): \(finding.explanation) \(finding.remedy)"
+                    "\(finding.code): \(subject): \(terminalText(finding.explanation)) \(finding.remedy)"
                 )
                 continue
             }

@@ -60,6 +60,8 @@ struct IngestCommand: Command {
             let run = IngestRun(
                 messages: try MessageStore(session),
                 durability: durability,
+                // What comes by a pipe has just come; a file is history.
+                admission: path == nil ? .live : .backfill,
                 report: report,
                 interruption: interruption
             )

@@ -10,6 +10,7 @@ import LockkeeperPlatform
 struct IngestRun {
     let messages: MessageStore
     let durability: Durability
+    let admission: AdmissionClass
     let report: IngestReport
     let interruption: WakeEvent
 
@@ -30,6 +31,7 @@ struct IngestRun {
         let ingester = try Ingester(
             messages,
             durability: durability,
+            admission: admission,
             onStored: { [report] in report.add($0.receipt, lines: $0.marks) },
             onFailure: { [interruption] in interruption.signal() }
         )

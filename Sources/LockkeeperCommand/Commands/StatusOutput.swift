@@ -5,18 +5,21 @@ import LockkeeperDomain
 enum StatusOutput {
     /// The status as lines for people.
     static func lines(_ status: WorkspaceStatus) -> [String] {
-        let reset =
-            status.sqliteHasResetFix ? "" : ", its log is reset under a lock of Lockkeeper's"
         var lines = [
             "workspace \(status.root)",
             host(of: status).map { "host: pid \($0)" } ?? "host: none",
-            "SQLite \(status.sqliteVersion)\(reset)",
+            sqliteLine(
+                status.sqliteVersion,
+                hasResetFix: status.sqliteHasResetFix,
+                excludesCheckpoints: status.excludesCheckpoints
+            ),
         ]
         lines += status.processes.map { "  \(line($0))" }
         for account in status.accounts {
             let info = account.info
             let commit = account.head.map { ", commit \($0.commit)" } ?? ""
-            let degraded = account.isDegraded ? ", degraded" : ""
+            let degraded =
+                account.isDegraded ? ", degraded: writes slow down until it is shorter" : ""
             lines.append(
                 "account \(terminalText(info.id.description)): \(info.state.rawValue),"
                     + " generation \(info.generation)\(commit),"
@@ -24,8 +27,42 @@ enum StatusOutput {
             )
             if let problem = account.problem { lines.append("  cannot be read: \(problem)") }
             lines += account.processes.map { "  \(line($0))" }
+            lines += account.pins.map { "  \(line($0))" }
+            lines += account.foreignProcesses.map { "  \(line($0))" }
         }
         return lines
+    }
+
+    /// What the loaded SQLite is, and what keeps the log safe in it.
+    static func sqliteLine(
+        _ version: String,
+        hasResetFix: Bool,
+        excludesCheckpoints: Bool
+    ) -> String {
+        let fix = hasResetFix ? "has the fix of the WAL-reset fault" : "has the WAL-reset fault"
+        let exclusion = excludesCheckpoints ? "on" : "off"
+        return "SQLite \(version) \(fix); the exclusion of checkpoints is \(exclusion)"
+    }
+
+    /// A foreign process and what its being there means.
+    static func line(_ process: ForeignProcess) -> String {
+        "pid \(process.pid) (\(terminalText(process.program))), \(process.condition), has the"
+            + " database open without Lockkeeper: \(ForeignProcess.consequence)"
+    }
+
+    private static func line(_ pin: LogPin) -> String {
+        let who =
+            pin.isForeign
+            ? "\(terminalText(pin.program)), which does not use Lockkeeper"
+            : "\(terminalText(pin.name ?? "")), \(pin.role ?? "")"
+        let what =
+            pin.age.map { "\(pin.reads ?? "read") for \(seconds($0))" } ?? "a read of unknown age"
+        return "log pinned by pid \(pin.pid) (\(who)): \(what), \(pin.condition)"
+    }
+
+    private static func seconds(_ duration: Duration) -> String {
+        let tenths = duration.wholeNanoseconds / 100_000_000
+        return "\(tenths / 10).\(tenths % 10) s"
     }
 
     /// Writes the status as one object.
@@ -35,6 +72,7 @@ enum StatusOutput {
         writer.member("host_pid", host(of: status))
         writer.member("sqlite_version", status.sqliteVersion)
         writer.member("sqlite_has_reset_fix", status.sqliteHasResetFix)
+        writer.member("excludes_checkpoints", status.excludesCheckpoints)
         write(status.processes, into: &writer)
         writer.key("accounts")
         writer.beginArray()
@@ -48,6 +86,8 @@ enum StatusOutput {
             writer.member("degraded", account.isDegraded)
             writer.member("problem", account.problem)
             write(account.processes, into: &writer)
+            write(account.pins, into: &writer)
+            write(account.foreignProcesses, into: &writer)
             writer.endObject()
         }
         writer.endArray()
@@ -60,12 +100,11 @@ enum StatusOutput {
     }
 
     private static func line(_ process: WorkspaceStatus.Process) -> String {
-        let tenths = process.duration.wholeNanoseconds / 100_000_000
         let held =
             process.locks.isEmpty
             ? "" : ", holds \(process.locks.joined(separator: ", "))"
         return "pid \(process.pid) (\(terminalText(process.name)), \(process.role)),"
-            + " \(process.activity) for \(tenths / 10).\(tenths % 10) s, \(process.condition)"
+            + " \(process.activity) for \(seconds(process.duration)), \(process.condition)"
             + held
     }
 
@@ -85,6 +124,37 @@ enum StatusOutput {
             writer.member("activity_ms", milliseconds: process.duration)
             writer.member("condition", process.condition)
             writer.member("locks", process.locks)
+            writer.endObject()
+        }
+        writer.endArray()
+    }
+
+    private static func write(_ pins: [LogPin], into writer: inout JSONWriter) {
+        writer.key("pins")
+        writer.beginArray()
+        for pin in pins {
+            writer.beginObject()
+            writer.member("pid", pin.pid)
+            writer.member("program", pin.program)
+            writer.member("name", pin.name)
+            writer.member("role", pin.role)
+            writer.member("reads", pin.reads)
+            if let age = pin.age { writer.member("age_ms", milliseconds: age) }
+            writer.member("condition", pin.condition)
+            writer.member("foreign", pin.isForeign)
+            writer.endObject()
+        }
+        writer.endArray()
+    }
+
+    private static func write(_ processes: [ForeignProcess], into writer: inout JSONWriter) {
+        writer.key("foreign_processes")
+        writer.beginArray()
+        for process in processes {
+            writer.beginObject()
+            writer.member("pid", process.pid)
+            writer.member("program", process.program)
+            writer.member("condition", process.condition)
             writer.endObject()
         }
         writer.endArray()

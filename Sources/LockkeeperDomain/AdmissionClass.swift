@@ -1,5 +1,5 @@
 /// Which of this process's callers goes first. Between processes nobody does (I-1).
-package enum AdmissionClass: Sendable, Hashable, CaseIterable {
+public enum AdmissionClass: Sendable, Hashable, CaseIterable {
     /// Somebody waits for it: what a person does, or a packet that has just come.
     case live
     /// Nobody does: history that is fetched, pruning, rebuilding.
