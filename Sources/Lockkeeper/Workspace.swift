@@ -119,7 +119,9 @@ public final class Workspace: Sendable {
     /// Opens an instance of its own, with clocks of the caller's: another process, as far as locks,
     /// connections and caches go. For tests and benchmarks.
     ///
-    /// - Parameter vfs: the SQLite VFS that all files are opened with; the default one otherwise.
+    /// - Parameters:
+    ///   - vfs: the SQLite VFS that all files are opened with; the default one otherwise.
+    ///   - admitsSuperseded: plants the defect of that name; see `StoreEnvironment`.
     package static func openApart(
         at path: String,
         name: String,
@@ -128,7 +130,8 @@ public final class Workspace: Sendable {
         limits: Limits = Limits(),
         clock: any MonotonicClock = SystemClock(),
         wallClock: any WallClockSource = SystemWallClock(),
-        vfs: String? = nil
+        vfs: String? = nil,
+        admitsSuperseded: Bool = false
     ) async throws -> Workspace {
         try await blocking("lk-open") {
             try Workspace(
@@ -139,7 +142,8 @@ public final class Workspace: Sendable {
                 limits: limits,
                 clock: clock,
                 wallClock: wallClock,
-                vfs: vfs
+                vfs: vfs,
+                admitsSuperseded: admitsSuperseded
             )
         }
     }
@@ -152,7 +156,8 @@ public final class Workspace: Sendable {
         limits: Limits,
         clock: any MonotonicClock,
         wallClock: any WallClockSource,
-        vfs: String? = nil
+        vfs: String? = nil,
+        admitsSuperseded: Bool = false
     ) throws {
         let paths = WorkspacePaths(root: folder.path)
         self.paths = paths
@@ -177,7 +182,8 @@ public final class Workspace: Sendable {
                 wallClock: wallClock,
                 bootID: identity.bootID,
                 jitterSeed: generator.next(),
-                vfs: vfs
+                vfs: vfs,
+                admitsSuperseded: admitsSuperseded
             )
             let membership = try LockFileMembership(
                 path: paths.locks,

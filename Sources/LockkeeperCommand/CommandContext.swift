@@ -24,6 +24,20 @@ struct CommandContext: Sendable {
         }
     }
 
+    /// The path of this program, for commands that start it again.
+    ///
+    /// - Throws: ``CommandError`` when nothing says where it is.
+    var program: String {
+        get throws(CommandError) {
+            if let path = Environment.programPath { return path }
+            throw CommandError(
+                "no-program",
+                .unavailable,
+                "/proc/self/exe does not say where this program is. Mount /proc."
+            )
+        }
+    }
+
     /// Opens the workspace.
     ///
     /// - Parameters:

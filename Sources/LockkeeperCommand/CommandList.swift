@@ -22,6 +22,8 @@ enum CommandList {
         DemoCommand.self,
         BenchContentionCommand.self,
         BenchWorkerCommand.self,
+        SimulateSwitchCommand.self,
+        SimulateWorkerCommand.self,
     ]
 
     /// Finds the command that some words begin with, and how many of them name it.

@@ -15,6 +15,10 @@ package struct StoreEnvironment: Sendable {
     package let vfs: String?
     /// Tables that stand in no commit-log row besides this room's own.
     package let isBookkeeping: @Sendable (String) -> Bool
+    /// Plants a defect: a token that is not current is admitted (I-2). Only the simulation of the
+    /// switch sets it, to show that its judgement finds such a thing; no app can reach it, and it is
+    /// looked at only where a transaction would be refused.
+    package let admitsSuperseded: Bool
 
     /// An environment of its parts.
     package init(
@@ -23,7 +27,8 @@ package struct StoreEnvironment: Sendable {
         bootID: BootID,
         jitterSeed: UInt64,
         vfs: String? = nil,
-        isBookkeeping: @escaping @Sendable (String) -> Bool = { _ in false }
+        isBookkeeping: @escaping @Sendable (String) -> Bool = { _ in false },
+        admitsSuperseded: Bool = false
     ) {
         self.clock = clock
         self.wallClock = wallClock
@@ -31,5 +36,6 @@ package struct StoreEnvironment: Sendable {
         self.jitterSeed = jitterSeed
         self.vfs = vfs
         self.isBookkeeping = isBookkeeping
+        self.admitsSuperseded = admitsSuperseded
     }
 }

@@ -49,13 +49,7 @@ struct BenchContentionCommand: Command {
         let console = context.console
         let folder = try ScratchFolder(kept: context.options.namedRoot, for: "bench")
         defer { folder.remove() }
-        guard let program = Environment.programPath else {
-            throw CommandError(
-                "no-program",
-                .unavailable,
-                "/proc/self/exe does not say where this program is. Mount /proc."
-            )
-        }
+        let program = try context.program
         let run = ContentionRun(plan, program: program, root: folder.path) { console.note($0) }
         let report = try await run.run()
         if context.options.isJSON {

@@ -46,13 +46,7 @@ struct DemoCommand: Command {
         }
         let folder = try ScratchFolder(kept: context.options.namedRoot, for: "demo")
         defer { folder.remove() }
-        guard let program = Environment.programPath else {
-            throw CommandError(
-                "no-program",
-                .unavailable,
-                "/proc/self/exe does not say where this program is. Mount /proc."
-            )
-        }
+        let program = try context.program
         let clock = SystemClock()
         var run = DemoRun(
             plan,
