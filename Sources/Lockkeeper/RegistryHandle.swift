@@ -1,17 +1,26 @@
 import LockkeeperDomain
 import LockkeeperLocking
 import LockkeeperPlatform
+import LockkeeperSQLite
 import LockkeeperStorage
 import Synchronization
 
 /// The workspace's registry as this process has it open. Calls block; they are made on threads of
 /// our own.
+///
+/// Lock rule: the mutex is held for one use, in which nothing is waited for but other processes'
+/// transactions in the registry.
 final class RegistryHandle: Sendable {
     /// `nil` while the process is suspended.
     private let registry: Mutex<Registry?>
+    private let clock: any MonotonicClock
+    private let waitMax: Duration
 
-    init(_ registry: sending Registry) {
+    /// - Parameter waitMax: how long one use waits for other processes' transactions.
+    init(_ registry: sending Registry, clock: any MonotonicClock, waitMax: Duration) {
         self.registry = Mutex(registry)
+        self.clock = clock
+        self.waitMax = waitMax
     }
 
     /// Runs a closure with the registry, alone among this process's threads.
@@ -20,6 +29,9 @@ final class RegistryHandle: Sendable {
     func use<Value: Sendable>(_ body: (Registry) throws -> Value) throws -> Value {
         try registry.withLock { registry in
             guard let registry else { throw LockingError.suspended }
+            // Each use has a budget of its own: that of the opening is long gone in a process that
+            // lives for hours, which would then fail at the first meeting with another one.
+            registry.connection.busyDeadline = Deadline(after: waitMax, from: clock.now())
             return try body(registry)
         }
     }

@@ -196,7 +196,8 @@ public final class Workspace: Sendable {
                 busyDeadline: deadline
             )
             try membership.setActivity(.idle)
-            return (process, environment, membership, RegistryHandle(registry))
+            let handle = RegistryHandle(registry, clock: clock, waitMax: limits.openWaitMax)
+            return (process, environment, membership, handle)
         }
         announcements = Announcements(socketPath: paths.socket, limits: limits, clock: clock)
         // One that cannot be finished now does not keep anybody from the other accounts: who opens

@@ -1,6 +1,7 @@
 import LockkeeperDomain
 import LockkeeperMessages
 import LockkeeperPlatform
+import LockkeeperSQLite
 import LockkeeperTesting
 import Testing
 
@@ -132,6 +133,29 @@ struct WorkspaceTests {
         try await next.addAccount("bob")
         await next.close()
         try FileSystem.removeTree(test.root)
+    }
+
+    // Found by `simulate switch`: the budget was counted from the opening, so that a process that
+    // was older than it failed at its first meeting with another one in the registry.
+    @Test("a process that has been open for an hour still waits for others' registry transactions")
+    func registryBudget() async throws {
+        try await withNotes { test, app, _ in
+            test.clock.advance(by: .seconds(3600))
+            let other = try Connection(
+                path: "\(test.root)/workspace.db",
+                mode: .readWrite,
+                clock: test.clock,
+                busyDeadline: .never,
+                jitterSeed: 1
+            )
+            try other.execute("BEGIN EXCLUSIVE")
+            let accounts = Task { try await app.accounts() }
+            // Long enough to meet: without a wait it fails in its first millisecond.
+            try await Task.sleep(for: .milliseconds(50))
+            try other.execute("ROLLBACK")
+            #expect(try await accounts.value.map(\.id) == ["alice"])
+            try other.close()
+        }
     }
 
     @Test("a second open of one folder shares the instance, and is refused with other settings")
