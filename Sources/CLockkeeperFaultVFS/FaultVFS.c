@@ -176,6 +176,7 @@ static const sqlite3_io_methods methods = {
 static lk_fault_file kind_of(int flags) {
   if (flags & SQLITE_OPEN_MAIN_DB) return LK_FAULT_DATABASE;
   if (flags & SQLITE_OPEN_WAL) return LK_FAULT_LOG;
+  if (flags & SQLITE_OPEN_MAIN_JOURNAL) return LK_FAULT_JOURNAL;
   return LK_FAULT_OTHER;
 }
 
@@ -214,15 +215,20 @@ static int fault_open(sqlite3_vfs *vfs, const char *path, sqlite3_file *file, in
   return SQLITE_OK;
 }
 
+static int ends_with(const char *path, const char *end) {
+  size_t length = strlen(path), end_length = strlen(end);
+  return length > end_length && !strcmp(path + length - end_length, end);
+}
+
 /* SQLite deletes rollback journals and logs, never a database. The caller that deletes one is not
  * seen, and an image after a power cut then still has the file. */
 static int fault_delete(sqlite3_vfs *vfs, const char *path, int sync_directory) {
   (void)vfs;
   lk_fault_zone *zone = lk_zone_of(path);
   if (!zone) return beneath->xDelete(beneath, path, sync_directory);
-  size_t length = strlen(path);
-  int is_log = length > 4 && !strcmp(path + length - 4, "-wal");
-  lk_fault_file kind = is_log ? LK_FAULT_LOG : LK_FAULT_OTHER;
+  lk_fault_file kind = LK_FAULT_OTHER;
+  if (ends_with(path, "-wal")) kind = LK_FAULT_LOG;
+  if (ends_with(path, "-journal")) kind = LK_FAULT_JOURNAL;
   const char *kept = lk_zone_path(zone, path);
   int code = SQLITE_NOMEM;
   if (kept) code = code_of(lk_zone_enter(zone, LK_FAULT_DELETE, kind, NULL), LK_FAULT_DELETE);

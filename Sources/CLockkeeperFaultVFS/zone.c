@@ -40,6 +40,9 @@ typedef struct record_list {
  * ticket is released; so the next pause can be asked for before the first call has gone on. */
 typedef struct pause_point {
   int is_asked;
+  /* Whether any change counts, after so many more; otherwise one call on one kind of file. */
+  int is_any_change;
+  uint64_t skip;
   lk_fault_call call;
   lk_fault_file file;
   uint64_t ticket;
@@ -165,7 +168,7 @@ void lk_fault_delay_syncs(lk_fault_zone *zone, uint32_t microseconds) {
 }
 
 void lk_zone_sleep(lk_fault_zone *zone, lk_fault_file file) {
-  if (file == LK_FAULT_OTHER) return;
+  if (file != LK_FAULT_DATABASE && file != LK_FAULT_LOG) return;
   pthread_mutex_lock(&zone->lock);
   uint32_t delay_us = zone->sync_delay_us;
   pthread_mutex_unlock(&zone->lock);
@@ -196,8 +199,17 @@ void lk_fault_fail(lk_fault_zone *zone, lk_fault_call call, lk_fault_file file, 
 void lk_fault_pause(lk_fault_zone *zone, lk_fault_call call, lk_fault_file file) {
   pthread_mutex_lock(&zone->lock);
   zone->pause.is_asked = 1;
+  zone->pause.is_any_change = 0;
   zone->pause.call = call;
   zone->pause.file = file;
+  pthread_mutex_unlock(&zone->lock);
+}
+
+void lk_fault_pause_at_change(lk_fault_zone *zone, uint64_t skip) {
+  pthread_mutex_lock(&zone->lock);
+  zone->pause.is_asked = 1;
+  zone->pause.is_any_change = 1;
+  zone->pause.skip = skip;
   pthread_mutex_unlock(&zone->lock);
 }
 
@@ -227,9 +239,21 @@ void lk_fault_release(lk_fault_zone *zone) {
   pthread_mutex_unlock(&zone->lock);
 }
 
+static int is_change(lk_fault_call call) {
+  return call == LK_FAULT_WRITE || call == LK_FAULT_TRUNCATE || call == LK_FAULT_SYNC ||
+         call == LK_FAULT_DELETE;
+}
+
+/* Whether the pause that is asked for means this call. */
+static int is_meant(pause_point *pause, lk_fault_call call, lk_fault_file file) {
+  if (!pause->is_any_change) return pause->call == call && pause->file == file;
+  if (!is_change(call)) return 0;
+  return pause->skip == 0 || pause->skip-- == 0;
+}
+
 static void stand_still(lk_fault_zone *zone, lk_fault_call call, lk_fault_file file) {
   pause_point *pause = &zone->pause;
-  if (!pause->is_asked || pause->call != call || pause->file != file) return;
+  if (!pause->is_asked || !is_meant(pause, call, file)) return;
   /* Only one call stands at a time, so that one release means one call. */
   if (pause->ticket != pause->released) return;
   pause->is_asked = 0;

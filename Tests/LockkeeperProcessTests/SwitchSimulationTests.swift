@@ -63,7 +63,8 @@ struct SwitchSimulationTests {
             .took(token), .sends(attempt, token, page: 5), .stops(attempt, .inside),
             .stored(attempt, commit: 1 << 40), .refused(attempt, code: "superseded"),
             .switches(from: account, to: token.account), .switched(from: account, to: token),
-            .kept(from: account, to: token.account, code: "busy"), .failed("it ended"),
+            .kept(from: account, to: token.account, code: "busy"), .stands(change: 3),
+            .failed("it ended"),
         ]
         for statement in statements {
             let line = SwitchLine(time: MonotonicInstant(nanoseconds: 17), statement)
@@ -73,7 +74,8 @@ struct SwitchSimulationTests {
             #expect(SwitchLine(Array(line.utf8)) == nil, "\(line)")
         }
         for order in [
-            SwitchOrder.makeSwitch(offset: 2), .stop(.before), .stepClock(milliseconds: -5),
+            SwitchOrder.makeSwitch(offset: 2), .stop(.before), .stand(change: 3),
+            .stepClock(milliseconds: -5),
         ] {
             #expect(SwitchOrder(String(decoding: order.line.dropLast(), as: UTF8.self)) == order)
         }

@@ -39,7 +39,9 @@ typedef enum lk_fault_call {
 typedef enum lk_fault_file {
   LK_FAULT_DATABASE,
   LK_FAULT_LOG,
-  /* Rollback journals and temporary files. */
+  /* The rollback journal of a database that has no log. */
+  LK_FAULT_JOURNAL,
+  /* Temporary files. */
   LK_FAULT_OTHER,
   LK_FAULT_FILE_COUNT
 } lk_fault_file;
@@ -81,13 +83,17 @@ void lk_fault_fail(lk_fault_zone *zone, lk_fault_call call, lk_fault_file file, 
  * one call; the next one may be asked for while a call stands. */
 void lk_fault_pause(lk_fault_zone *zone, lk_fault_call call, lk_fault_file file);
 
+/* Like it, for the call that is about to change a file, whichever call and file it is, after `skip`
+ * more changes. Changes are writes, truncations, syncs and deletions. */
+void lk_fault_pause_at_change(lk_fault_zone *zone, uint64_t skip);
+
 /* Waits until a call stands still. Returns 0 where none does in time. */
 int lk_fault_await_pause(lk_fault_zone *zone, uint32_t milliseconds);
 
 /* Lets the call that stands go on, and takes a pause back that no call has come to. */
 void lk_fault_release(lk_fault_zone *zone);
 
-/* One recorded call on the database or the log. */
+/* One recorded call on a database, its log or its journal. */
 typedef struct lk_fault_record {
   lk_fault_call call;
   lk_fault_file file;
@@ -103,8 +109,8 @@ typedef struct lk_fault_record {
   int code;
 } lk_fault_record;
 
-/* Begins to record opens, writes, truncations, syncs and deletions of databases and logs, in the
- * order in which they ended; what was recorded before is dropped. */
+/* Begins to record opens, writes, truncations, syncs and deletions of databases, logs and
+ * journals, in the order in which they ended; what was recorded before is dropped. */
 void lk_fault_record_begin(lk_fault_zone *zone);
 
 /* Puts a mark between the records: "acknowledged", for example. */

@@ -16,6 +16,7 @@ struct SimulateWorkerCommand: Command {
         .value("number", "N", "which process of the simulation it is"),
         .value("life", "N", "how often it was started, this time included"),
         .value("inject-bug", "BUG", "the defect that it has"),
+        .flag("can-stand", "it can be told to stand still before a change of a file"),
     ]
     static let isHidden = true
 
@@ -28,7 +29,8 @@ struct SimulateWorkerCommand: Command {
         role = SwitchWorker.Role(
             number: number,
             life: life,
-            defect: try arguments.choice("inject-bug", of: SwitchDefect.self)
+            defect: try arguments.choice("inject-bug", of: SwitchDefect.self),
+            canStand: arguments.flag("can-stand")
         )
     }
 

@@ -51,13 +51,16 @@ package final class FaultZone: @unchecked Sendable {
     /// Which file of a database a call is made on.
     package enum File: Sendable, CaseIterable {
         case database, log
-        /// Rollback journals and temporary files.
+        /// The rollback journal of a database that has no log.
+        case journal
+        /// Temporary files.
         case other
 
         fileprivate var raw: lk_fault_file {
             switch self {
             case .database: LK_FAULT_DATABASE
             case .log: LK_FAULT_LOG
+            case .journal: LK_FAULT_JOURNAL
             case .other: LK_FAULT_OTHER
             }
         }
@@ -143,6 +146,12 @@ package final class FaultZone: @unchecked Sendable {
         lk_fault_pause(zone, call.raw, file.raw)
     }
 
+    /// The call that is about to change a file, whichever it is, stands still, after so many more
+    /// changes. Changes are writes, truncations, syncs and deletions.
+    package func pauseAtChange(after skipCount: Int) {
+        lk_fault_pause_at_change(zone, UInt64(skipCount))
+    }
+
     /// Waits until a call stands still. Blocks the thread; false where none does in time.
     package func awaitPause(within wait: Duration) -> Bool {
         lk_fault_await_pause(zone, UInt32(clamping: wait.wholeNanoseconds / 1_000_000)) != 0
@@ -153,7 +162,7 @@ package final class FaultZone: @unchecked Sendable {
 
     // MARK: - Recording
 
-    /// Begins to record what is written to databases and logs.
+    /// Begins to record what is written to databases, logs and journals.
     package func beginRecording() { lk_fault_record_begin(zone) }
 
     /// Puts a mark between the records: that something was acknowledged, for example.

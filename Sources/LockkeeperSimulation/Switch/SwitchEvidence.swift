@@ -6,14 +6,14 @@ import LockkeeperMessages
 struct SwitchEvidence: Sendable {
     /// The accounts, by their numbers.
     var accounts: [Account] = []
+    /// Who is active, and what is wrong whatever went on before.
+    let atRest: WorkspaceAtRest
+
+    private init(atRest: WorkspaceAtRest) { self.atRest = atRest }
 
     /// One account.
     struct Account: Sendable {
         let id: AccountID
-        /// As the registry has it.
-        let generation: Generation
-        /// As the registry has it.
-        let isActive: Bool
         /// What was written in each page's transaction, in the order of the commits.
         var witnesses: [SwitchWitness] = []
         /// The bodies of the messages by their ids.
@@ -22,25 +22,19 @@ struct SwitchEvidence: Sendable {
         var lastPages: [Int: Int] = [:]
         /// The generation in each row of the commit log, by its number.
         var log: [Int64: Generation] = [:]
-        /// What an inspection of the files found.
-        var findings: [String] = []
-        /// Why the account could not be read.
+        /// Why it could not be read.
         var failure: String?
 
-        init(_ info: AccountInfo) {
-            id = info.id
-            generation = info.generation
-            isActive = info.state == .active
-        }
+        init(_ id: AccountID) { self.id = id }
     }
 
     /// Reads everything, and closes the workspace.
     ///
-    /// - Throws: what opening throws. An account that cannot be read is evidence too.
+    /// - Throws: what listing the accounts throws. An account that cannot be read is evidence too.
     static func collect(in workspace: Workspace, plan: SwitchPlan) async throws -> SwitchEvidence {
-        var evidence = SwitchEvidence()
-        for info in try await workspace.accounts() {
-            var account = Account(info)
+        var evidence = SwitchEvidence(atRest: try await WorkspaceAtRest(workspace))
+        for number in 0..<plan.accountCount {
+            var account = Account(SwitchPlan.account(number))
             do { try await account.read(in: workspace, plan) } catch {
                 account.failure = "\(error)"
             }
@@ -53,7 +47,6 @@ struct SwitchEvidence: Sendable {
 
 extension SwitchEvidence.Account {
     fileprivate mutating func read(in workspace: Workspace, _ plan: SwitchPlan) async throws {
-        // It compares the registry's generation with the fence: where they differ it fails.
         let session = try await workspace.inspectionSession(id)
         let id = id
         witnesses = try await session.database.read { try SwitchWitness.rows(of: id, in: $0) }
@@ -62,19 +55,18 @@ extension SwitchEvidence.Account {
                 (row.text(0), row.text(1))
             }
         }
-        bodies = Dictionary(uniqueKeysWithValues: messages)
+        bodies = Dictionary(messages) { $1 }
         let commits = try await session.database.read { transaction in
             try transaction.query("SELECT number, generation FROM lk_commit") { row in
                 (row.integer(0), Generation(row.integer(1)))
             }
         }
-        log = Dictionary(uniqueKeysWithValues: commits)
+        log = Dictionary(commits) { $1 }
         let cursors = try await MessageStore(session).cursors()
         for helper in 1...plan.helperCount {
             let cursor = cursors[SwitchPages.stream(of: helper)]
             lastPages[helper] = cursor.flatMap(SwitchPages.page) ?? 0
         }
-        findings = try await session.inspect().map { "\($0.subject): \($0.explanation)" }
         await session.close()
     }
 }

@@ -236,22 +236,14 @@ struct SwitchJudgement: Sendable {
     }
 
     private func atRest() -> [SwitchViolation] {
-        var found: [SwitchViolation] = []
-        let active = evidence.accounts.filter(\.isActive).map(\.id)
-        if active.count != 1 {
-            found.append(SwitchViolation("I-12", "active at rest: \(active), and not one account"))
-        }
+        let (active, problems) = (evidence.atRest.active, evidence.atRest.problems)
+        var found = problems.map { SwitchViolation("I-12", "at rest \($0)") }
         for account in evidence.accounts {
-            if let failure = account.failure {
-                found.append(
-                    SwitchViolation("I-12", "\(account.id) cannot be read at rest: \(failure)")
-                )
-            }
-            for finding in account.findings {
-                found.append(SwitchViolation("I-16", "\(account.id): \(finding)"))
-            }
+            guard let failure = account.failure else { continue }
+            found.append(SwitchViolation("I-12", "\(account.id) cannot be read: \(failure)"))
         }
-        return found
+        guard active.count != 1 else { return found }
+        return [SwitchViolation("I-12", "active at rest: \(active), and not one account")] + found
     }
 
     private static func ranges(_ numbers: [Int]) -> String {

@@ -46,6 +46,7 @@ package enum SwitchStopPlace: String, Sendable, Hashable {
 ///     time switches FROM TO                             a switch begins
 ///     time switched FROM TO GENERATION                  it ended, TO is active under the generation
 ///     time kept FROM TO CODE                            it failed and said so
+///     time stands CHANGE                                it stands before that change of a file
 ///     time failed WORDS                                 something that is no part of the game
 ///
 /// The time is the kernel's monotonic one in nanoseconds, which all processes share.
@@ -65,6 +66,7 @@ package struct SwitchLine: Sendable, Hashable {
         case switches(from: AccountID, to: AccountID)
         case switched(from: AccountID, to: FencingToken)
         case kept(from: AccountID, to: AccountID, code: String)
+        case stands(change: Int)
         case failed(String)
     }
 
@@ -88,6 +90,7 @@ package struct SwitchLine: Sendable, Hashable {
         case .switches(let from, let to): "switches \(from) \(to)"
         case .switched(let from, let to): "switched \(from) \(Self.words(to))"
         case .kept(let from, let to, let code): "kept \(from) \(to) \(code)"
+        case .stands(let change): "stands \(change)"
         case .failed(let text): "failed \(text.split(separator: "\n").joined(separator: " "))"
         }
     }
@@ -118,6 +121,7 @@ package struct SwitchLine: Sendable, Hashable {
         case ("switched", 3):
             token(words[1], words[2]).map { .switched(from: account(words[0]), to: $0) }
         case ("kept", 3): .kept(from: account(words[0]), to: account(words[1]), code: words[2])
+        case ("stands", 1): Int(words[0]).map { .stands(change: $0) }
         case ("failed", _): .failed(words.joined(separator: " "))
         default: nil
         }
@@ -154,6 +158,8 @@ package enum SwitchOrder: Sendable, Hashable {
     case makeSwitch(offset: Int)
     /// Stop yourself at this place of the next attempt.
     case stop(SwitchStopPlace)
+    /// Stand still before a file is changed, after so many more changes.
+    case stand(change: Int)
     /// Let your time of day step by so many milliseconds.
     case stepClock(milliseconds: Int64)
 
@@ -163,6 +169,7 @@ package enum SwitchOrder: Sendable, Hashable {
             switch self {
             case .makeSwitch(let offset): "switch \(offset)"
             case .stop(let place): "stop \(place.rawValue)"
+            case .stand(let change): "stand \(change)"
             case .stepClock(let milliseconds): "clock \(milliseconds)"
             }
         return Array("\(words)\n".utf8)
@@ -176,6 +183,9 @@ package enum SwitchOrder: Sendable, Hashable {
         case "switch":
             guard let offset = Int(words[1]) else { return nil }
             self = .makeSwitch(offset: offset)
+        case "stand":
+            guard let change = Int(words[1]) else { return nil }
+            self = .stand(change: change)
         case "stop":
             guard let place = SwitchStopPlace(rawValue: String(words[1])) else { return nil }
             self = .stop(place)

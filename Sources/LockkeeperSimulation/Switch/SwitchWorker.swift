@@ -20,12 +20,20 @@ package final class SwitchWorker: Sendable {
         package var life: Int
         /// The defect that it has.
         package var defect: SwitchDefect?
+        /// Whether it can be told to stand still before a change of a file.
+        package var canStand: Bool
 
         /// A role of its parts.
-        package init(number: Int, life: Int, defect: SwitchDefect? = nil) {
+        package init(
+            number: Int,
+            life: Int,
+            defect: SwitchDefect? = nil,
+            canStand: Bool = false
+        ) {
             self.number = number
             self.life = life
             self.defect = defect
+            self.canStand = canStand
         }
     }
 
@@ -34,6 +42,8 @@ package final class SwitchWorker: Sendable {
     private let orders: SwitchOrders
     private let wallClock: SteppingWallClock
     private let clock = SystemClock()
+    // Kept for as long as files are open in it.
+    private let zone: FaultZone?
     private let say: @Sendable (String) -> Void
 
     /// Between two pages, and between two looks for an active account.
@@ -51,6 +61,7 @@ package final class SwitchWorker: Sendable {
         self.role = role
         self.say = say
         orders = try SwitchOrders()
+        zone = role.canStand ? FaultZone(folder: root) : nil
         wallClock = SteppingWallClock()
         workspace = try await Workspace.openApart(
             at: root,
@@ -58,6 +69,7 @@ package final class SwitchWorker: Sendable {
             role: role.number == 0 ? .host : .helper,
             schemas: [.messages],
             wallClock: wallClock,
+            vfs: zone == nil ? nil : FaultZone.vfs,
             // Where the fence is compared outside, the comparison inside is missing as well.
             admitsSuperseded: role.defect != nil
         )
@@ -98,7 +110,18 @@ package final class SwitchWorker: Sendable {
         switch order {
         case .makeSwitch(let offset): try await makeSwitch(offset)
         case .stepClock(let milliseconds): wallClock.step(by: milliseconds)
+        case .stand(let change): try standStill(at: change)
         case .stop: preconditionFailure("orders to stop wait for the next attempt")
+        }
+    }
+
+    /// Asks for a stand, and says so once it has come to it. Whoever gave the order kills the process.
+    private func standStill(at change: Int) throws {
+        guard let zone else { preconditionFailure("only a worker with a zone is told to stand") }
+        zone.pauseAtChange(after: change)
+        _ = try WorkerThread.start(name: "sim-stand") { [self] in
+            while !zone.awaitPause(within: .seconds(1)), !orders.haveEnded {}
+            if !orders.haveEnded { tell(.stands(change: change)) }
         }
     }
 
