@@ -71,8 +71,13 @@ struct AccountFiles: Sendable {
                     busyDeadline: deadline
                 )
                 defer { try? connection.close() }
-                if try Fence.read(from: connection, path: trust.path).generation < generation {
-                    try trust.syncing {
+                let isThere =
+                    try Fence.read(from: connection, path: trust.path).generation >= generation
+                try trust.syncing {
+                    if isThere {
+                        // Who wrote it may have died before its sync.
+                        try connection.syncLog()
+                    } else {
                         try Fence.advance(connection, path: trust.path, to: generation, state)
                     }
                 }
@@ -80,12 +85,14 @@ struct AccountFiles: Sendable {
         }
     }
 
-    /// Whether it is certain that neither fence has come to a generation yet. A fence that cannot be
-    /// read may have.
-    func fencesAreBelow(_ generation: Generation, deadline: Deadline) -> Bool {
-        StoreKind.allCases.allSatisfy { kind in
-            (try? fence(of: kind, deadline: deadline)).map { $0 < generation } ?? false
-        }
+    /// How far the fences have come that could not be written: whether one has a generation.
+    func extent(
+        of generation: Generation,
+        deadline: Deadline
+    ) -> SwitchStateMachine.Failure {
+        let fences = StoreKind.allCases.map { try? fence(of: $0, deadline: deadline) }
+        if fences.contains(where: { $0.map { $0 >= generation } ?? false }) { return .reached }
+        return fences.contains(nil) ? .uncertain : .untouched
     }
 
     /// Whether a fence could not be written because a file is missing or damaged, and no other

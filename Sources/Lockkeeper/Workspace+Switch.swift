@@ -67,92 +67,63 @@ extension Workspace {
         }
     }
 
+    /// Does what the machine says, until the end.
+    ///
+    /// - Throws: what failed first, unless the intent was carried out all the same.
     private func carryOut(_ intent: SwitchIntent, deadline: Deadline) throws {
-        var intent = intent
-        if intent.step == .retiring, let old = intent.retiring {
-            try retire(old, intent, deadline: deadline)
-            if intent.activating != nil {
-                intent = try registry.use { try $0.advance(intent) }
+        var machine = SwitchStateMachine(intent)
+        var failure: (any Error)?
+        while let action = machine.action {
+            do {
+                machine.succeed(with: try perform(action, deadline: deadline))
+            } catch {
+                failure = failure ?? error
+                machine.fail(extent(of: error, in: action, deadline: deadline))
             }
         }
-        if let new = intent.activating {
-            try activate(new, intent, deadline: deadline)
-        }
-        try registry.use { try $0.complete(intent) }
-        for (token, state) in [
-            (intent.retiring, AccountState.retired), (intent.activating, .active),
-        ] {
-            if let token { announce(token, state) }
-        }
+        if machine.ending != .done, let failure { throw failure }
     }
 
-    private func retire(
-        _ old: FencingToken,
-        _ intent: SwitchIntent,
+    /// Does one thing of a switch.
+    ///
+    /// - Returns: the intent, where it changed.
+    private func perform(
+        _ action: SwitchStateMachine.Action,
         deadline: Deadline
-    ) throws {
-        do {
-            try AccountFiles(old.account, of: self).writeFences(
-                old.generation,
-                .retired,
-                deadline: deadline
-            )
-        } catch {
-            let files = try AccountFiles(old.account, of: self)
-            if try files.isLost(after: error) {
-                // The account is retired in the registry alone: nobody is left to write it, and
-                // whoever activates it again writes its fence first.
-                return
-            }
-            if files.fencesAreBelow(old.generation, deadline: deadline) {
-                // Nothing of the old account was written: the intent can be taken back and
-                // everything is as it was.
-                try registry.use { try $0.withdraw(intent) }
-            } else {
-                // Its settings are fenced already: it gets a third generation.
-                try turnBack(intent, deadline: deadline)
-            }
-            throw error
-        }
-    }
-
-    private func activate(
-        _ new: FencingToken,
-        _ intent: SwitchIntent,
-        deadline: Deadline
-    ) throws {
-        do {
+    ) throws -> SwitchIntent? {
+        switch action {
+        case .writeFences(let token, let state):
+            let files = try AccountFiles(token.account, of: self)
             // Prepared before the intent was recorded; again here, because another process may be
             // the one that finishes.
-            let files = try AccountFiles(new.account, of: self)
-            try files.prepare(deadline: deadline)
-            try files.writeFences(new.generation, .active, deadline: deadline)
-        } catch {
-            if intent.retiring != nil {
-                // The old account is retired already: it is activated again, so that at rest one of
-                // the two is active, and the caller is told why.
-                try turnBack(intent, deadline: deadline)
-            } else if try AccountFiles(new.account, of: self).fencesAreBelow(
-                new.generation,
-                deadline: deadline
-            ) {
-                try registry.use { try $0.withdraw(intent) }
-            }
-            throw error
+            if state == .active { try files.prepare(deadline: deadline) }
+            try files.writeFences(token.generation, state, deadline: deadline)
+            return nil
+        case .advance(let intent): return try registry.use { try $0.advance(intent) }
+        case .turnBack(let intent, let retiringTarget):
+            return try registry.use { try $0.turnBack(intent, retiringTarget: retiringTarget) }
+        case .withdraw(let intent):
+            try registry.use { try $0.withdraw(intent) }
+            return nil
+        case .complete(let intent):
+            try registry.use { try $0.complete(intent) }
+            if let token = intent.retiring { announce(token, .retired) }
+            if let token = intent.activating { announce(token, .active) }
+            return nil
         }
     }
 
-    /// Turns a switch round: the account that was to be retired is active under a third generation.
-    private func turnBack(_ intent: SwitchIntent, deadline: Deadline) throws {
-        let back = try registry.use { try $0.turnBack(intent) }
-        if let token = back.activating {
-            try AccountFiles(token.account, of: self).writeFences(
-                token.generation,
-                .active,
-                deadline: deadline
-            )
-        }
-        try registry.use { try $0.complete(back) }
+    /// What is known of the fences that could not be written.
+    private func extent(
+        of error: any Error,
+        in action: SwitchStateMachine.Action,
+        deadline: Deadline
+    ) -> SwitchStateMachine.Failure {
+        guard case .writeFences(let token, let state) = action,
+            let files = try? AccountFiles(token.account, of: self)
+        else { return .uncertain }
+        if state == .retired, (try? files.isLost(after: error)) == true { return .lost }
+        return files.extent(of: token.generation, deadline: deadline)
     }
 
     /// Tells this process's sessions and the hub's subscribers that the right to write has changed

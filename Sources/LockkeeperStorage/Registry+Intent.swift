@@ -82,28 +82,27 @@ extension Registry {
         try replace(intent) { () throws(StorageError) in
             guard let retiring = intent.retiring else { throw .intentChanged }
             try writeState(.retired, retiring.generation, retiring.account)
-            return SwitchIntent(
-                retiring: retiring,
-                activating: intent.activating,
-                step: .activating
-            )
+            return intent.advanced
         }
     }
 
     /// Turns a switch round, because the other account cannot be activated: the first one is to be
     /// activated again, under a generation that is taken here.
     ///
+    /// - Parameter retiringTarget: whether the other account's fences are to be written again, since
+    ///   they may say that it is active.
     /// - Returns: the intent as it is now.
     /// - Throws: ``StorageError/intentChanged`` when another one is there; what SQLite throws.
-    package func turnBack(_ intent: SwitchIntent) throws(StorageError) -> SwitchIntent {
+    package func turnBack(
+        _ intent: SwitchIntent,
+        retiringTarget: Bool = false
+    ) throws(StorageError) -> SwitchIntent {
         try replace(intent) { () throws(StorageError) in
-            guard let retiring = intent.retiring else { throw .intentChanged }
-            let generation = try takeGeneration()
-            return SwitchIntent(
-                retiring: nil,
-                activating: FencingToken(account: retiring.account, generation: generation),
-                step: .activating
-            )
+            let back = try intent.turnedBack(retiringTarget: retiringTarget) {
+                () throws(StorageError) in try takeGeneration()
+            }
+            guard let back else { throw .intentChanged }
+            return back
         }
     }
 

@@ -61,6 +61,8 @@ package struct AccountRecord: Sendable, Hashable {
 ///                         │  └──withdraw──▶ none          │
 ///                         └────────turnBack───────────────┴──▶ activating (the first account again)
 ///
+/// ``SwitchStateMachine`` says which of these comes when.
+///
 /// Signing in alone begins at *activating*, signing out alone ends after *retiring*. What was done
 /// of it is not counted but compared: each fence says under which generation it stands.
 package struct SwitchIntent: Sendable, Hashable, CustomStringConvertible {
