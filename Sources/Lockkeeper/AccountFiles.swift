@@ -85,14 +85,16 @@ struct AccountFiles: Sendable {
         }
     }
 
-    /// How far the fences have come that could not be written: whether one has a generation.
+    /// How far the fences have come that were to get a generation and could not be written.
     func extent(
         of generation: Generation,
         deadline: Deadline
-    ) -> SwitchStateMachine.Failure {
-        let fences = StoreKind.allCases.map { try? fence(of: $0, deadline: deadline) }
-        if fences.contains(where: { $0.map { $0 >= generation } ?? false }) { return .reached }
-        return fences.contains(nil) ? .uncertain : .untouched
+    ) throws -> SwitchStateMachine.Failure {
+        SwitchStateMachine.Failure(
+            fences: StoreKind.allCases.map { try? fence(of: $0, deadline: deadline) },
+            recorded: try workspace.registry.record(of: attachment.account).generation,
+            wanted: generation
+        )
     }
 
     /// Whether a fence could not be written because a file is missing or damaged, and no other

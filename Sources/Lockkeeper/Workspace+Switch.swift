@@ -123,7 +123,7 @@ extension Workspace {
             let files = try? AccountFiles(token.account, of: self)
         else { return .uncertain }
         if state == .retired, (try? files.isLost(after: error)) == true { return .lost }
-        return files.extent(of: token.generation, deadline: deadline)
+        return (try? files.extent(of: token.generation, deadline: deadline)) ?? .uncertain
     }
 
     /// Tells this process's sessions and the hub's subscribers that the right to write has changed

@@ -10,7 +10,7 @@ extension Registry {
     package func intent() throws(StorageError) -> SwitchIntent? {
         let select = try prepare(
             """
-            SELECT from_account, from_generation, to_account, to_generation, step
+            SELECT from_account, from_generation, to_account, to_generation, step, is_return
             FROM lk_intent WHERE id = 1
             """
         )
@@ -21,7 +21,12 @@ extension Registry {
         guard let step = SwitchIntent.Step(rawValue: select.string(4)),
             retiring != nil || activating != nil
         else { throw .malformedRegistry(reason: "the intent makes no sense") }
-        return SwitchIntent(retiring: retiring, activating: activating, step: step)
+        return SwitchIntent(
+            retiring: retiring,
+            activating: activating,
+            step: step,
+            isReturn: select.int64(5) == 1
+        )
     }
 
     /// Begins to activate an account, also one that is active: signing in again gives a new
@@ -162,13 +167,16 @@ extension Registry {
     }
 
     private func write(_ intent: SwitchIntent) throws(StorageError) {
-        let insert = try prepare("INSERT OR REPLACE INTO lk_intent VALUES (1, ?1, ?2, ?3, ?4, ?5)")
+        let insert = try prepare(
+            "INSERT OR REPLACE INTO lk_intent VALUES (1, ?1, ?2, ?3, ?4, ?5, ?6)"
+        )
         try sqlite { () throws(SQLiteError) in
             try insert.bind(1, text: intent.retiring?.account.bytes)
             try insert.bind(2, intent.retiring?.generation.rawValue)
             try insert.bind(3, text: intent.activating?.account.bytes)
             try insert.bind(4, intent.activating?.generation.rawValue)
             try insert.bind(5, intent.step.rawValue)
+            try insert.bind(6, intent.isReturn ? 1 : 0)
             try insert.run()
         }
     }

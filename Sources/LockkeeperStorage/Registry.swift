@@ -45,7 +45,13 @@ package final class Registry {
                   CHECK ((to_account IS NULL) = (to_generation IS NULL))
                 );
                 """
-        )
+        ),
+        // A switch that was turned round is never taken back.
+        Migration(
+            owner: "registry",
+            name: "202611301250_return",
+            sql: "ALTER TABLE lk_intent ADD COLUMN is_return INTEGER NOT NULL DEFAULT 0;"
+        ),
     ]
 
     /// Opens the registry, and makes it where there is none. Two processes may do so at once: the

@@ -72,6 +72,9 @@ package struct SwitchIntent: Sendable, Hashable, CustomStringConvertible {
     package let activating: FencingToken?
     /// What is to be done next.
     package let step: Step
+    /// Whether it brings an account back that a switch has retired already: it is never taken back,
+    /// because no account would be active then.
+    package let isReturn: Bool
 
     /// The steps.
     package enum Step: String, Sendable, Hashable {
@@ -82,11 +85,17 @@ package struct SwitchIntent: Sendable, Hashable, CustomStringConvertible {
     }
 
     /// An intent of its parts.
-    package init(retiring: FencingToken?, activating: FencingToken?, step: Step) {
+    package init(
+        retiring: FencingToken?,
+        activating: FencingToken?,
+        step: Step,
+        isReturn: Bool = false
+    ) {
         precondition(retiring != nil || activating != nil, "an intent names an account")
         self.retiring = retiring
         self.activating = activating
         self.step = step
+        self.isReturn = isReturn
     }
 
     /// The intent in words.

@@ -15,8 +15,8 @@ package import LockkeeperDomain
 /// An intent that is found at *activating* begins at *settling*: the other account's fences are
 /// written where they are not, since an intent that was turned round has a second account whose
 /// fences may say that it is active. That is done as well as it can be: an account that cannot be
-/// written gives nobody a session either. What fails when a switch was turned round already is left
-/// for who comes next.
+/// written gives nobody a session either. An intent that was turned round is never withdrawn: no
+/// account would be active then. What fails in it is left for who comes next.
 package struct SwitchStateMachine: Sendable, Hashable {
     /// What is to be done, and is durable once it is done.
     package enum Action: Sendable, Hashable {
@@ -35,14 +35,31 @@ package struct SwitchStateMachine: Sendable, Hashable {
 
     /// What is known of an account's fences after they could not be written.
     package enum Failure: Sendable, Hashable, CaseIterable {
-        /// Neither has come to the generation.
+        /// Both are as the registry knows them, so that the intent can be taken back.
         case untouched
-        /// One has, at least.
+        /// One has come to the generation, at least.
         case reached
-        /// One cannot be read, and none that can has.
+        /// Anything else: one cannot be read, or stands between what the registry knows and what the
+        /// intent wants, where a switch was turned round.
         case uncertain
         /// A file is missing or damaged, and no other process is there that could still write it.
         case lost
+
+        /// What two fences say, `nil` for one that cannot be read.
+        ///
+        /// - Parameters:
+        ///   - recorded: the account's generation in the registry.
+        ///   - wanted: the generation that the fences were to get.
+        package init(fences: [Generation?], recorded: Generation, wanted: Generation) {
+            let readable = fences.compactMap { $0 }
+            if readable.contains(where: { $0 >= wanted }) {
+                self = .reached
+            } else if readable.count == fences.count, readable.allSatisfy({ $0 <= recorded }) {
+                self = .untouched
+            } else {
+                self = .uncertain
+            }
+        }
     }
 
     /// How it ended.
@@ -120,7 +137,7 @@ package struct SwitchStateMachine: Sendable, Hashable {
         case (.retiring, _): state = .turningBack(retiringTarget: false)
         case (.activating, _) where intent.retiring != nil && !wasTurned:
             state = .turningBack(retiringTarget: failure == .reached)
-        case (.activating, .untouched) where intent.retiring == nil && !wasTurned:
+        case (.activating, .untouched) where intent.retiring == nil && !intent.isReturn:
             state = .withdrawing
         case (.activating, _), (.advancing, _), (.turningBack, _), (.completing, _),
             (.withdrawing, _):
@@ -137,7 +154,12 @@ package struct SwitchStateMachine: Sendable, Hashable {
 extension SwitchIntent {
     /// The intent once the first account is retired in its own files.
     var advanced: SwitchIntent {
-        SwitchIntent(retiring: retiring, activating: activating, step: .activating)
+        SwitchIntent(
+            retiring: retiring,
+            activating: activating,
+            step: .activating,
+            isReturn: isReturn
+        )
     }
 
     /// The intent that brings the first account back.
@@ -156,6 +178,11 @@ extension SwitchIntent {
         if retiringTarget, let activating {
             target = FencingToken(account: activating.account, generation: try take())
         }
-        return SwitchIntent(retiring: target, activating: back, step: .activating)
+        return SwitchIntent(
+            retiring: target,
+            activating: back,
+            step: .activating,
+            isReturn: true
+        )
     }
 }
