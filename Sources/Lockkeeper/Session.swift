@@ -38,8 +38,8 @@ public final class Session: Sendable {
     /// The account and generation that every write carries.
     public var token: FencingToken { database.token }
 
-    /// Why the session was found superseded, once that was noticed; `nil` before.
-    public var ended: (any Error)? { ending.reason }
+    /// When and why the session was found superseded, once that was noticed; `nil` before.
+    public var ended: SessionEnd? { ending.noticed }
 
     /// A timer of the workspace's, for the products.
     package var timer: DeadlineTimer { workspace.timer }

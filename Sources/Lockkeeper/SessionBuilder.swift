@@ -32,7 +32,7 @@ struct SessionBuilder {
             return try users.naming { try opener.reader(try attachment.stay(until: deadline)) }
         }
         let writer = isReadOnly ? nil : try makeWriter(files.stay, opener, users)
-        let ending = SessionEnding()
+        let ending = SessionEnding(wallClock: workspace.wallClock)
         let database = AccountDatabase(
             token: token,
             store: try writer?.store ?? identity(opener.reader(files.stay)),

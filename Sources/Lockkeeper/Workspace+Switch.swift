@@ -27,7 +27,11 @@ extension Workspace {
             for account in [old, new] {
                 if let account { try replaceDistrustedFiles(of: account, until: deadline) }
             }
-            if let new { try AccountFiles(new, of: self).prepare(deadline: deadline) }
+            if let new {
+                try ErrorMapping.mapped("account \(new)") {
+                    try AccountFiles(new, of: self).prepare(deadline: deadline)
+                }
+            }
             try carryOut(try intend(from: old, to: new), deadline: deadline)
         }
     }
@@ -77,7 +81,7 @@ extension Workspace {
             do {
                 machine.succeed(with: try perform(action, deadline: deadline))
             } catch {
-                failure = failure ?? error
+                failure = failure ?? named(error, in: action)
                 machine.fail(extent(of: error, in: action, deadline: deadline))
             }
         }
@@ -111,6 +115,15 @@ extension Workspace {
             if let token = intent.activating { announce(token, .active) }
             return nil
         }
+    }
+
+    /// The error with the account that it is about, where there is one.
+    private func named(
+        _ error: any Error,
+        in action: SwitchStateMachine.Action
+    ) -> any Error {
+        guard case .writeFences(let token, _) = action else { return error }
+        return ErrorMapping.map(error, subject: "account \(token.account)")
     }
 
     /// What is known of the fences that could not be written.

@@ -17,8 +17,8 @@ struct SwitchEnumerationTests {
             switches: 2,
             crashes: isLong ? 2 : 1,
             powerCuts: 1,
-            failures: isLong ? 2 : 1,
-            writes: 2
+            failures: 2,
+            writes: isLong ? 2 : 1
         )
     )
     private static let three = SwitchModel(
