@@ -64,11 +64,21 @@ extension Workspace {
     private func finishIntent(deadline: Deadline) throws {
         guard let intent = try registry.use({ try $0.intent() }) else { return }
         do {
-            try carryOut(intent, deadline: deadline)
+            try carryOut(try writable(intent, deadline: deadline), deadline: deadline)
         } catch {
             // Who began it was told, or is dead. That it was turned round is an end as well.
             guard try registry.use({ try $0.intent() }) == nil else { throw error }
         }
+    }
+
+    /// Copies files of which a sync has failed, of a fence perhaps, since nothing is written to them
+    /// any more. Copies have a generation above the intent's, which gets new ones.
+    private func writable(_ intent: SwitchIntent, deadline: Deadline) throws -> SwitchIntent {
+        for token in [intent.retiring, intent.activating] {
+            guard let token else { continue }
+            try replaceDistrustedFiles(of: token.account, until: deadline)
+        }
+        return try registry.use { try $0.renew(intent) }
     }
 
     /// Does what the machine says, until the end.

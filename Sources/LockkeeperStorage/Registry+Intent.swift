@@ -111,6 +111,29 @@ extension Registry {
         }
     }
 
+    /// Gives an intent new generations where an account has a higher one by now: its files were copied
+    /// into new ones meanwhile, and fences are only written upward.
+    ///
+    /// - Returns: the intent as it is now.
+    /// - Throws: ``StorageError/unknownAccount(_:)``; ``StorageError/intentChanged`` when another
+    ///   intent is there; what SQLite throws.
+    package func renew(_ intent: SwitchIntent) throws(StorageError) -> SwitchIntent {
+        var isOvertaken = false
+        for token in [intent.retiring, intent.activating] {
+            guard let token else { continue }
+            if try known(token.account).generation > token.generation { isOvertaken = true }
+        }
+        guard isOvertaken else { return intent }
+        return try replace(intent) { () throws(StorageError) in
+            SwitchIntent(
+                retiring: try renewed(intent.retiring),
+                activating: try renewed(intent.activating),
+                step: intent.step,
+                isReturn: intent.isReturn
+            )
+        }
+    }
+
     /// Completes an intent: the accounts' rows say what their fences say.
     ///
     /// - Throws: ``StorageError/intentChanged`` when another one is there; what SQLite throws.
@@ -160,6 +183,11 @@ extension Registry {
             try write(next)
             return next
         }
+    }
+
+    private func renewed(_ token: FencingToken?) throws(StorageError) -> FencingToken? {
+        guard let token else { return nil }
+        return FencingToken(account: token.account, generation: try takeGeneration())
     }
 
     private func require(_ intent: SwitchIntent) throws(StorageError) {

@@ -88,7 +88,15 @@ struct FailingSwitchTests {
 
         let next = try await test.process("next")
         let atRest = try await WorkspaceAtRest(next)
-        #expect(atRest.problems == [], comment)
+        if !atRest.problems.isEmpty {
+            // A target whose sync failed cannot be written any more, so that its fence lags behind. It
+            // is retired; when it is activated its files are copied, and all is well.
+            let isTarget = atRest.problems.allSatisfy { $0.hasPrefix("bob") }
+            #expect(call == .sync && isTarget, "\(atRest.problems) \(comment)")
+            try await next.activate("bob")
+            try await next.signOut("bob")
+            #expect(try await WorkspaceAtRest(next).problems == [], comment)
+        }
         let alice = try await next.account("alice")
         let end: End
         switch (atRest.active, failure) {
