@@ -70,6 +70,24 @@ package struct JSONWriter {
     }
 
     /// Writes an integer.
+    package mutating func integer(_ value: Int64) {
+        separate()
+        if value < 0 { bytes.append(UInt8(ascii: "-")) }
+        // Digit by digit: each commit writes some, and a `String` for each of them would cost more
+        // than the rest of the row's text.
+        var power: UInt64 = 1
+        while value.magnitude / power >= 10 { power *= 10 }
+        while power > 0 {
+            let digit = value.magnitude / power % 10
+            bytes.append(UInt8(ascii: "0") + UInt8(truncatingIfNeeded: digit))
+            power /= 10
+        }
+    }
+
+    /// Writes an integer.
+    package mutating func integer(_ value: Int) { integer(Int64(value)) }
+
+    /// Writes an integer of any other type, less quickly.
     package mutating func integer(_ value: some BinaryInteger) {
         separate()
         bytes += String(value).utf8

@@ -36,6 +36,27 @@ import Testing
         #expect(String(decoding: writer.bytes, as: UTF8.self) == expected)
     }
 
+    @Test("An integer has the digits that Swift gives it, at every number of digits")
+    func writesIntegers() {
+        var power: Int64 = 1
+        while true {
+            for value in [power - 1, power, power + 1, 7 * (power / 7), -power] {
+                var writer = JSONWriter()
+                writer.integer(value)
+                #expect(String(decoding: writer.bytes, as: UTF8.self) == "\(value)")
+            }
+            let (next, overflows) = power.multipliedReportingOverflow(by: 10)
+            if overflows { break }
+            power = next
+        }
+        var writer = JSONWriter()
+        writer.beginArray()
+        writer.integer(Int64.max)
+        writer.integer(UInt64.max)
+        writer.endArray()
+        #expect(writer.bytes == Array("[9223372036854775807,18446744073709551615]".utf8))
+    }
+
     @Test("A string has no other escapes than it must have")
     func writesMinimalEscapes() {
         var writer = JSONWriter()
