@@ -31,9 +31,16 @@ public final class Ingester: Sendable {
         public fileprivate(set) var failure: (any Error)?
     }
 
-    struct Entry: Sendable {
+    /// What waits in the queue. An object, because an event has a dozen fields with storage of their
+    /// own: the queue, the batch and the merge pass one reference on instead of copying them all.
+    final class Entry: Sendable {
         let item: IngestItem
         let mark: Int
+
+        init(item: IngestItem, mark: Int) {
+            self.item = item
+            self.mark = mark
+        }
     }
 
     private struct State {
@@ -197,12 +204,13 @@ public final class Ingester: Sendable {
                     return taken ?? []
                 }
                 return try store.merge(
-                    entries.map(\.item),
                     closing: nil,
                     onGap: .wait,
                     on: connection,
                     topics: &topics
-                )
+                ) { merge in
+                    for entry in entries { try merge.take(entry.item) }
+                }
             },
             completion: { [self] result in
                 finishJob(result, entries: taken.withLock { $0 ?? [] })

@@ -20,13 +20,9 @@ extension MessageStore {
             class: page == nil ? .live : .backfill,
             waitMax: nil
         ) { [self] connection, topics in
-            try merge(
-                lines.map(\.item),
-                closing: page,
-                onGap: onGap,
-                on: connection,
-                topics: &topics
-            )
+            try merge(closing: page, onGap: onGap, on: connection, topics: &topics) { merge in
+                for line in lines { try merge.take(line.item) }
+            }
         }
         return Receipt(result, commit)
     }

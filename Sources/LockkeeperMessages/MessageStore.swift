@@ -103,12 +103,13 @@ public final class MessageStore: Sendable {
         in transaction: borrowing Transaction
     ) throws -> OutcomeCounts {
         try merge(
-            events.map(IngestItem.event),
             closing: nil,
             onGap: .wait,
             on: transaction.connection,
             topics: &transaction.topics.topics
-        ).outcomes
+        ) { merge in
+            for event in events { try merge.take(event) }
+        }.outcomes
     }
 
     /// Refuses a durability that the account's server makes unsafe.
@@ -132,13 +133,13 @@ public final class MessageStore: Sendable {
         )
     }
 
-    /// Merges items on a connection that is inside a transaction.
+    /// Merges what `give` gives to the merge, on a connection that is inside a transaction.
     func merge(
-        _ items: [IngestItem],
         closing page: SyncPage?,
         onGap: GapPolicy,
         on connection: Connection,
-        topics: inout TopicSet
+        topics: inout TopicSet,
+        _ give: (inout BatchMerge) throws -> Void
     ) throws -> BatchResult {
         if let page, onGap == .refuse {
             let edges = CursorEdges(
@@ -161,8 +162,8 @@ public final class MessageStore: Sendable {
             rules: rules,
             now: wallClock.milliseconds()
         )
-        for item in items { try merge.apply(item) }
-        if let page { try merge.apply(.event(.page(page))) }
+        try give(&merge)
+        if let page { try merge.take(.page(page)) }
         let result = try merge.finish()
         for topic in result.topics { topics.insert(topic) }
         return result
@@ -181,13 +182,9 @@ public final class MessageStore: Sendable {
             class: admissionClass,
             waitMax: waitMax
         ) { [self] connection, topics in
-            try merge(
-                events.map(IngestItem.event),
-                closing: page,
-                onGap: onGap,
-                on: connection,
-                topics: &topics
-            )
+            try merge(closing: page, onGap: onGap, on: connection, topics: &topics) { merge in
+                for event in events { try merge.take(event) }
+            }
         }
         return Receipt(result, commit)
     }

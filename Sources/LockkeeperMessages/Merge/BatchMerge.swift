@@ -28,10 +28,13 @@ struct BatchMerge {
         quarantine = QuarantineTable(connection: connection, now: now)
     }
 
+    /// Merges one event.
+    mutating func take(_ event: Event) throws { result.outcomes.count(try apply(event)) }
+
     /// Merges one item.
-    mutating func apply(_ item: IngestItem) throws {
+    mutating func take(_ item: IngestItem) throws {
         switch item {
-        case .event(let event): result.outcomes.count(try apply(event))
+        case .event(let event): try take(event)
         case .unreadable(let line):
             try quarantine.put(line.quarantined)
             result.outcomes.count(.quarantined)
@@ -57,7 +60,7 @@ struct BatchMerge {
                 )
             )
         }
-        result.topics = conversations.map(\.id)
+        result.topics = conversations.map { $0.id }
         return result
     }
 

@@ -39,7 +39,8 @@ struct MessageTable {
         return connection.changes > 0 ? connection.lastInsertRowID : nil
     }
 
-    /// Inserts a new message straight from its event. The parameters are those of ``insert(_:)``.
+    /// Inserts a new message straight from its event. What the event leaves out stays unbound, which
+    /// is NULL: most messages say only a few of the fields.
     func insert(
         _ event: MessageEvent,
         into conversation: Int64
@@ -57,23 +58,29 @@ struct MessageTable {
         try insert.bind(1, conversation)
         try insert.bind(2, text: event.id.bytes)
         try insert.bind(3, event.version)
-        try insert.bind(4, event.sequence)
+        if let sequence = event.sequence { try insert.bind(4, sequence) }
         try insert.bind(5, text: event.sender.bytes)
         try insert.bind(6, event.sentAt.millisecondsSince1970)
         try insert.bind(7, event.body)
-        try insert.bind(8, text: event.kind.map { Array($0.utf8) })
-        try insert.bind(9, event.counts.map { $0 ? 1 : 0 })
-        try insert.bind(10, event.isIncoming.map { $0 ? 1 : 0 })
-        try insert.bind(11, event.serverAt?.millisecondsSince1970)
-        try insert.bind(12, text: event.clientID?.bytes)
-        try insert.bind(13, text: event.replyTo?.bytes)
-        try insert.bind(14, text: event.mentions.map(FieldValue.canonical(mentions:)))
-        try insert.bind(15, event.mentionsMe.map { $0 ? 1 : 0 })
-        try insert.bind(16, text: event.attachments?.bytes)
-        try insert.bind(17, event.expiresAt?.millisecondsSince1970)
-        try insert.bind(18, text: event.extra?.bytes)
+        if let kind = event.kind { try insert.bind(8, kind) }
+        if let counts = event.counts { try insert.bind(9, counts ? 1 : 0) }
+        if let isIncoming = event.isIncoming { try insert.bind(10, isIncoming ? 1 : 0) }
+        try bindRest(of: event, to: insert)
         try insert.run()
         return connection.changes > 0 ? connection.lastInsertRowID : nil
+    }
+
+    private func bindRest(of event: MessageEvent, to insert: Statement) throws(SQLiteError) {
+        if let serverAt = event.serverAt { try insert.bind(11, serverAt.millisecondsSince1970) }
+        if let clientID = event.clientID { try insert.bind(12, text: clientID.bytes) }
+        if let replyTo = event.replyTo { try insert.bind(13, text: replyTo.bytes) }
+        if let mentions = event.mentions {
+            try insert.bind(14, text: FieldValue.canonical(mentions: mentions))
+        }
+        if let mentionsMe = event.mentionsMe { try insert.bind(15, mentionsMe ? 1 : 0) }
+        if let attachments = event.attachments { try insert.bind(16, text: attachments.bytes) }
+        if let expiresAt = event.expiresAt { try insert.bind(17, expiresAt.millisecondsSince1970) }
+        if let extra = event.extra { try insert.bind(18, text: extra.bytes) }
     }
 
     /// Writes a row back.

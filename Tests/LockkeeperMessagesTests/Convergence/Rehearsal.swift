@@ -36,7 +36,7 @@ struct Rehearsal {
             var merge = BatchMerge(connection: connection, rules: store.rules, now: 0)
             for event in batch {
                 let merged = defect.map { $0.distort(event, after: earlier) } ?? event
-                if let merged { try merge.apply(.event(merged)) }
+                if let merged { try merge.take(merged) }
                 earlier.append(event)
             }
             _ = try merge.finish()
