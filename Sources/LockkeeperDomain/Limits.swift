@@ -29,6 +29,11 @@ public struct Limits: Sendable, Hashable {
     /// is passed by because its holder is stopped. A running holder takes a free WRITER within
     /// microseconds; a hundred times a scheduler's delay, and not felt by a person.
     public var queuePassedByAfter: Duration = .milliseconds(20)
+    /// How long a process that holds WRITER goes on with the next work in its line before it lets
+    /// the next process in. Each change of process finds SQLite's cache of pages void, which costs a
+    /// third of a small transaction. Twice as long gains another tenth; who waits at the door waits as
+    /// long.
+    public var admissionTimeMax: Duration = .milliseconds(1)
     /// How long opening waits for another process's migration or exclusive work.
     public var openWaitMax: Duration = .seconds(30)
 

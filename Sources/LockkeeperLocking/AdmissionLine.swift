@@ -21,7 +21,8 @@ import LockkeeperDomain
 ///   to the next one, and no caller's place is lost. Once the line is suspended or closed it is
 ///   granted for nobody.
 /// - `admitted`: WRITER is held for one piece of work. No other leaves the line meanwhile except by
-///   deadline or withdrawal.
+///   deadline or withdrawal. `admitAnother` follows it with the next in line, one after the other,
+///   until the admission has lasted for ``Limits/admissionTimeMax``.
 /// - `parking`: the thread closes its descriptor. `parked`: it has none, and sleeps.
 /// - `ended`: the thread has gone or is going. Nothing is in line and nothing comes in.
 ///
@@ -46,11 +47,16 @@ struct AdmissionLine<Work: Sendable>: Sendable {
     private var timer: Deadline?
     private var watch: Watch?
     private var isLookScheduled = false
+    /// How many followed the first of this admission.
+    private var followerCount = 0
     private let passesQueueByAfter: Duration
+    private let admissionTimeMax: Duration
     private let waiterCountMax: Int
 
     /// How many live ones are admitted in a row while a backfill waits.
     static var liveRunLengthMax: Int { 7 }
+    /// How many follow the first of an admission, where the clock stands still.
+    static var followerCountMax: Int { 63 }
 
     private enum Phase: Sendable {
         case idle, standing, admitted, parking, parked, ended
@@ -102,9 +108,11 @@ struct AdmissionLine<Work: Sendable>: Sendable {
     /// least one event, and a backfill that fills its line keeps no live work out.
     init(
         waiterCountMax: Int = Limits().queueEventCountMax,
-        passesQueueByAfter: Duration = Limits().queuePassedByAfter
+        passesQueueByAfter: Duration = Limits().queuePassedByAfter,
+        admissionTimeMax: Duration = Limits().admissionTimeMax
     ) {
         self.waiterCountMax = waiterCountMax
+        self.admissionTimeMax = admissionTimeMax
         self.passesQueueByAfter = passesQueueByAfter
     }
 
@@ -259,7 +267,20 @@ struct AdmissionLine<Work: Sendable>: Sendable {
             return nil
         }
         phase = .admitted
+        followerCount = 0
         return first
+    }
+
+    /// The work that was admitted is done, and WRITER is still held: the next in line is admitted
+    /// with it. `nil` where nobody waits, the thread is to leave or the admission has lasted long
+    /// enough: WRITER is then released.
+    mutating func admitAnother(grantedAt: MonotonicInstant, now: MonotonicInstant) -> Waiter? {
+        precondition(phase == .admitted, "only who was admitted is followed")
+        guard !isLeaving, followerCount < Self.followerCountMax,
+            now.duration(since: grantedAt) < admissionTimeMax, let next = takeFirst()
+        else { return nil }
+        followerCount += 1
+        return next
     }
 
     /// The turnstile failed; standing → idle. The first in line fails with it, the others try for

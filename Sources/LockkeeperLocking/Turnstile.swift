@@ -73,7 +73,7 @@ package final class Turnstile: Sendable {
         beforeWaiting: (LockByte) throws(LockingError) -> Void = { _ in }
     ) throws(LockingError) -> Admission {
         guard mark.isCurrent else { throw .forkedChild }
-        if run.withLock({ $0.shouldStepBack() }) { sched_yield() }
+        if run.withLock({ $0.shouldStepBack }) { sched_yield() }
         do throws(LockingError) {
             let number = try pass(beforeWaiting)
             run.withLock { $0.note(number) }

@@ -62,7 +62,8 @@ package final class WriterThread: Sendable {
         line = Monitor(
             AdmissionLine(
                 waiterCountMax: limits.queueEventCountMax,
-                passesQueueByAfter: limits.queuePassedByAfter
+                passesQueueByAfter: limits.queuePassedByAfter,
+                admissionTimeMax: limits.admissionTimeMax
             )
         )
         turnstile = Monitor(try Turnstile(membership, orders: orders))
@@ -251,7 +252,12 @@ package final class WriterThread: Sendable {
         recorded = nil
     }
 
-    /// One admission: one unit of work.
+    /// One admission: the first unit of work in line, and those behind it for as long as
+    /// ``AdmissionLine`` lets them follow.
+    ///
+    /// A process that is admitted finds SQLite's cache of pages void, because others have written
+    /// meanwhile. Work that follows finds it filled, and needs no way through the turnstile and no
+    /// change of thread or process.
     private func standForTheFirst(_ recorded: inout ProcessActivity?) {
         let admission: Admission
         do throws(LockingError) {
@@ -265,14 +271,33 @@ package final class WriterThread: Sendable {
             line.withLock { $0.refuse() }?.fail(error)
             return
         }
-        guard let waiter = line.withLock({ $0.admit() }) else { return admission.leave() }
+        guard let first = line.withLock({ $0.admit() }) else { return admission.leave() }
         // The record is only for people once WRITER is held: work does not fail for it.
         try? membership.setActivity(.writing)
         recorded = .writing
-        waiter.work.perform(waited: clock.now().duration(since: waiter.since))
+        let performed = performInLine(from: first)
         admission.leave()
         let othersWait = line.withLock { $0.release() }
-        waiter.work.finish(othersWait: othersWait)
+        for (index, work) in performed.enumerated() {
+            work.finish(othersWait: othersWait || index < performed.count - 1)
+        }
+    }
+
+    /// Performs what stands in line, one after the other, and returns it.
+    private func performInLine(
+        from first: AdmissionLine<any AdmittedWork>.Waiter
+    ) -> [any AdmittedWork] {
+        let grantedAt = clock.now()
+        var now = grantedAt
+        var performed: [any AdmittedWork] = []
+        var next: AdmissionLine<any AdmittedWork>.Waiter? = first
+        while let waiter = next {
+            waiter.work.perform(waited: now.duration(since: waiter.since))
+            performed.append(waiter.work)
+            now = clock.now()
+            next = line.withLock { $0.admitAnother(grantedAt: grantedAt, now: now) }
+        }
+        return performed
     }
 
     private func enter(

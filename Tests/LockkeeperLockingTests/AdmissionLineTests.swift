@@ -25,6 +25,40 @@ struct AdmissionLineTests {
         #expect(line.stand() == .sleep)
     }
 
+    @Test("Others follow the first of an admission until it has lasted long enough")
+    func followers() {
+        var line = AdmissionLine<Int>(admissionTimeMax: .seconds(2))
+        for work in 1...5 { _ = line.submit(work, deadline: .never, now: instant(0)) }
+        #expect(line.stand() == .enterTurnstile)
+        #expect(line.admit()?.work == 1)
+        let admission = (1...3).map { second in
+            line.admitAnother(grantedAt: instant(1), now: instant(second))?.work
+        }
+        #expect(admission == [2, 3, nil])
+        #expect(line.release() == true)
+        #expect(line.stand() == .enterTurnstile)
+        #expect(line.admit()?.work == 4)
+        line.suspend()
+        let afterSuspension = line.admitAnother(grantedAt: instant(3), now: instant(3))
+        #expect(afterSuspension == nil)
+        #expect(line.count == 1, "who waits goes on waiting")
+    }
+
+    @Test("An admission ends also where the clock stands still")
+    func followersAreBounded() {
+        var line = AdmissionLine<Int>()
+        let count = AdmissionLine<Int>.followerCountMax + 2
+        for work in 1...count { _ = line.submit(work, deadline: .never, now: instant(0)) }
+        #expect(line.stand() == .enterTurnstile)
+        #expect(line.admit()?.work == 1)
+        var last = 1
+        while let next = line.admitAnother(grantedAt: instant(0), now: instant(0)) {
+            last = next.work
+        }
+        #expect(last == count - 1)
+        #expect(line.release() == true)
+    }
+
     @Test("Only the first submission wakes the thread")
     func waking() {
         var line = AdmissionLine<Int>()

@@ -20,6 +20,7 @@ struct LineModel {
     /// Work that was submitted and has no outcome yet, in order, with its deadline.
     var open: [(work: Int, class: AdmissionClass, deadline: Deadline)] = []
     var workCount = 0
+    var grantedAt = MonotonicInstant(nanoseconds: 0)
     var violation: String?
 
     mutating func apply(_ input: Input) {
@@ -93,12 +94,17 @@ struct LineModel {
             }
         case .standing:
             if let waiter = line.admit() {
+                grantedAt = now
                 settle(waiter.work, mustBeFirst: true)
                 thread = .working
             } else {
                 thread = .awake
             }
         case .working:
+            if let waiter = line.admitAnother(grantedAt: grantedAt, now: now) {
+                settle(waiter.work, mustBeFirst: true)
+                break
+            }
             let othersWait = line.release()
             if othersWait != !open.isEmpty { violation = "release miscounts those who wait" }
             thread = .awake

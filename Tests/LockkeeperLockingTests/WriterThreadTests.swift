@@ -16,7 +16,9 @@ struct WriterThreadTests {
         let directory = try TemporaryDirectory()
         try await onOwnThread {
             let membership = try makeMembership(directory)
-            let writer = try WriterThread.start(membership)
+            var limits = Limits()
+            limits.admissionTimeMax = .zero
+            let writer = try WriterThread.start(membership, limits: limits)
             let journal = Journal([])
             let threads = Mutex<Set<UInt>>([])
             let held = try Turnstile(membership).enter()
@@ -38,6 +40,35 @@ struct WriterThreadTests {
             #expect(events == expected)
             #expect(threads.withLock { $0.count } == 1)
             #expect(try membership.admissionCount() == 51)
+            #expect(writer.close(until: patience()))
+        }
+    }
+
+    @Test("What stands in line when work is done follows it under the same admission")
+    func followers() async throws {
+        let directory = try TemporaryDirectory()
+        try await onOwnThread {
+            let membership = try makeMembership(directory)
+            var limits = Limits()
+            limits.admissionTimeMax = .seconds(1000)
+            let writer = try WriterThread.start(membership, limits: limits)
+            let journal = Journal([])
+            let held = try Turnstile(membership).enter()
+            for number in 1...50 {
+                writer.submit(
+                    RecordingWork(number, journal) {
+                        let isHeld = try? membership.isHeld(.writer, against: .exclusive)
+                        #expect(isHeld == true)
+                    },
+                    deadline: patience()
+                )
+            }
+            held.leave()
+            let expected =
+                (1...50).map { RecordingWork.Event.performed($0) }
+                + (1...50).map { .finished($0, othersWait: $0 < 50) }
+            #expect(journal.entries(100) == expected)
+            #expect(try membership.admissionCount() == 2)
             #expect(writer.close(until: patience()))
         }
     }
