@@ -86,8 +86,8 @@ struct StoppedProcessTests {
             let membership = try makeMembership(directory)
             let tools = try (0..<4).map { _ in try LockTool(directory, "load") }
             for tool in tools { #expect(try tool.hear() == "ready") }
-            // Other work on the machine halves a rate now and then, never that of each pair; without
-            // passing by, each would be a few dozen admissions per second.
+            // Other work on the machine takes most of a rate now and then, never that of each pair;
+            // without passing by, each would be a few dozen admissions per second, a hundredth.
             var ratios: [Double] = []
             for _ in 0..<5 {
                 let healthy = try rate(membership)
@@ -105,7 +105,7 @@ struct StoppedProcessTests {
                 #expect(try eventually { try !membership.isQueuePassedBy() })
             }
             print("admissions with one stopped, over those with none: \(ratios)")
-            #expect(ratios.sorted()[2] >= 0.3)
+            #expect(ratios.sorted()[2] >= 0.1)
             #expect(ratios.contains { $0 >= 0.5 })
             for tool in tools { try tool.kill() }
         }

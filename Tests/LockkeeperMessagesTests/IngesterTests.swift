@@ -112,6 +112,7 @@ struct IngesterTests {
         var limits = Limits()
         limits.queueEventCountMax = 20
         limits.batchEventCountMax = 10
+        limits.admissionWaitMax = .seconds(600)
         try await withAccount(limits: limits) { account in
             let ingester = try Ingester(account.messages, durability: .committed) { _ in }
             let gate = Gate()
