@@ -42,7 +42,7 @@ struct SwitchTests {
                 try await app.replaceAccount("alice", with: "bob")
             }
             #expect(
-                error?.description.hasPrefix("account bob: ") == true,
+                error?.description.contains("bob/messages-1.db") == true,
                 "\(error?.description ?? "")"
             )
             #expect(try await app.accounts() == before)
