@@ -12,9 +12,11 @@ struct AccountFiles: Sendable {
 
     var attachment: AccountAttachment { stay.attachment }
 
-    init(_ account: AccountID, of workspace: Workspace) throws {
-        let attachment = try workspace.attach(account)
-        self.init(try attachment.stay(until: workspace.deadlineOfOpening()), of: workspace)
+    /// Comes in, or waits for exclusive work to end.
+    init(_ account: AccountID, of workspace: Workspace, until deadline: Deadline? = nil) throws {
+        let deadline = deadline ?? workspace.deadlineOfOpening()
+        let attachment = try workspace.attach(account, until: deadline)
+        self.init(try attachment.stay(until: deadline), of: workspace)
     }
 
     init(_ stay: AccountAttachment.Stay, of workspace: Workspace) {

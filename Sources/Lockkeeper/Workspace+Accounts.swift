@@ -154,7 +154,7 @@ extension Workspace {
     }
 
     /// This process's place at an account, shared by everything in it that uses the account.
-    func attach(_ id: AccountID) throws -> AccountAttachment {
+    func attach(_ id: AccountID, until deadline: Deadline? = nil) throws -> AccountAttachment {
         if let attachment = state.withLock({ $0.attachments[id]?.value }) { return attachment }
         let attachment = try AccountAttachment(
             try registry.record(of: id),
@@ -162,7 +162,7 @@ extension Workspace {
             process: process,
             clock: clock,
             timer: timer,
-            deadline: deadlineOfOpening()
+            deadline: deadline ?? deadlineOfOpening()
         )
         let (first, isFirst) = state.withLock { state in
             // Two threads may have come here at once; the first one's stands.

@@ -64,6 +64,7 @@ extension Workspace {
                 copying: source,
                 as: .random(using: &generator),
                 at: generation,
+                record.state,
                 environment: environment,
                 busyDeadline: deadline
             )

@@ -94,7 +94,15 @@ extension Workspace {
     private func status(of record: AccountRecord) throws -> WorkspaceStatus.Account {
         var account = WorkspaceStatus.Account(info: AccountInfo(record))
         guard record.messagesFile > 0 else { return account }
-        let files = try AccountFiles(record.id, of: self)
+        let patience = Deadline(after: Self.statusPatience, from: clock.now())
+        let files: AccountFiles
+        do {
+            files = try AccountFiles(record.id, of: self, until: patience)
+        } catch {
+            // Somebody has the account to himself, and is named.
+            account.note(error)
+            return account
+        }
         account.processes = try processesWithLocks(
             in: files.attachment.membership,
             locks: [.entry, .maintenance, .queue, .writer]
@@ -109,15 +117,15 @@ extension Workspace {
                 path: path,
                 account: record.id,
                 environment: environment,
-                busyDeadline: Deadline(after: Self.statusPatience, from: clock.now())
+                busyDeadline: patience
             )
             defer { try? reader.close() }
             account.logByteCount = try FileSystem.status(path + "-wal")?.size ?? 0
             account.isDegraded = account.logByteCount > Int64(limits.logByteCountDegraded)
             account.head = try reader.head().position
+            for kind in StoreKind.allCases { try files.trust(in: kind).check() }
         } catch {
-            let mapped = ErrorMapping.map(error, subject: "account \(record.id)")
-            account.problem = String(describing: mapped)
+            account.note(error)
         }
         return account
     }
@@ -127,6 +135,11 @@ extension Workspace {
 }
 
 extension WorkspaceStatus.Account {
+    /// Says why something could not be looked at, or what is wrong with it.
+    fileprivate mutating func note(_ error: any Error) {
+        problem = String(describing: ErrorMapping.map(error, subject: "account \(info.id)"))
+    }
+
     /// An account of which nothing but the registry's row is known yet.
     fileprivate init(info: AccountInfo) {
         self.init(

@@ -112,8 +112,8 @@ package struct Fence: Sendable, Hashable {
         try insert.run()
     }
 
-    /// Makes a copy a store of its own: another name for life, and a generation that nobody has. The
-    /// caller syncs it before the file is published.
+    /// Makes a copy a store of its own: another name for life, a generation that nobody has, and the
+    /// state that the registry knows. The caller syncs it before the file is published.
     ///
     /// - Throws: ``StorageError/fenceWouldFall(from:to:)`` unless the generation is higher than
     ///   the one that stands there; what SQLite throws.
@@ -121,7 +121,8 @@ package struct Fence: Sendable, Hashable {
         _ connection: Connection,
         path: String,
         as store: StoreIdentity,
-        at generation: Generation
+        at generation: Generation,
+        _ state: AccountState
     ) throws(StorageError) {
         try sqlite { () throws(SQLiteError) in try connection.begin(.immediate) }
         do throws(StorageError) {
@@ -131,10 +132,11 @@ package struct Fence: Sendable, Hashable {
             }
             try sqlite { () throws(SQLiteError) in
                 let update = try connection.prepare(
-                    "UPDATE lk_fence SET store = ?1, generation = ?2 WHERE id = 1"
+                    "UPDATE lk_fence SET store = ?1, generation = ?2, state = ?3 WHERE id = 1"
                 )
                 try update.bind(1, blob: store.bytes)
                 try update.bind(2, generation.rawValue)
+                try update.bind(3, state.rawValue)
                 try update.run()
                 try connection.commit()
             }

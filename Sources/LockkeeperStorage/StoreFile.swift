@@ -122,6 +122,7 @@ package enum StoreFile {
         copying source: Connection,
         as store: StoreIdentity,
         at generation: Generation,
+        _ state: AccountState,
         environment: StoreEnvironment,
         busyDeadline: Deadline
     ) throws(StorageError) {
@@ -139,7 +140,7 @@ package enum StoreFile {
             environment: environment,
             busyDeadline: busyDeadline
         )
-        try Fence.renew(connection, path: path, as: store, at: generation)
+        try Fence.renew(connection, path: path, as: store, at: generation, state)
         try sqlite { () throws(SQLiteError) in
             try connection.syncLog()
             try connection.close()

@@ -59,6 +59,9 @@ struct ExclusiveWorkTests {
             let read = Task { try await there.notes() }
             let newcomer = Task { try await test.process("new").session("alice").note("new") }
             await expect(.busy) { try await alice.note("never", waitMax: .milliseconds(10)) }
+            let status = try await test.process("looker").status()
+            let problem = status.accounts.first?.problem
+            #expect(problem?.contains("ENTRY was not free") == true, "\(problem ?? "none")")
             gate.open()
             try await work.value
             _ = try await write.value
