@@ -11,17 +11,7 @@ import Synchronization
 /// files are read. Whoever replaces files takes ENTRY exclusively, so that what was read after this
 /// stays current for as long as the process stays.
 ///
-/// ```
-/// open ──leave──▶ leaving ──nobody stays──▶ away ──come back──▶ open
-///   ▲                └──deadline, or no longer asked──┐
-///   └─────────────────────────────────────────────────┘
-/// ```
-///
-/// - `open`: whoever wants to open a connection gets a ``Stay`` and holds it for as long.
-/// - `leaving`: nobody gets one. Occupants finish what runs and close.
-/// - `away`: no connection and no PRESENCE.
-///
-/// It leaves for two reasons: the process was suspended, which its own program takes back; or
+/// Whether it is here is ``Occupancy``'s to say. It leaves for two reasons: the process was suspended, which its own program takes back; or
 /// another process needs the account to itself and has set the leave word, after which it comes back
 /// by itself. The word is looked at four times a second and by each write.
 ///
@@ -39,41 +29,11 @@ final class AccountAttachment: Sendable {
     private let presence: Mutex<LockGuard?>
     private let monitor = Monitor(State())
 
-    /// Why nobody stays.
-    enum Absence: Sendable, Hashable {
-        /// This process was suspended.
-        case suspended
-        /// Somebody, perhaps this process, has the account to itself.
-        case excluded
-
-        /// What lines of writers do meanwhile.
-        var suspension: Suspension {
-            switch self {
-            case .suspended: .refusing
-            case .excluded: .keeping
-            }
-        }
-    }
-
-    private enum Phase: Hashable {
-        case open
-        case leaving(Absence)
-        case away(Absence)
-
-        var absence: Absence? {
-            switch self {
-            case .open: nil
-            case .leaving(let absence), .away(let absence): absence
-            }
-        }
-    }
+    typealias Absence = Occupancy.Absence
 
     private struct State {
-        var phase = Phase.open
-        var stayCount = 0
+        var occupancy = Occupancy()
         var occupants: [ObjectIdentifier: WeakOccupant] = [:]
-        /// Whether a thread waits for the end of another's exclusive work.
-        var isReturning = false
     }
 
     private struct WeakOccupant: Sendable {
@@ -123,19 +83,14 @@ final class AccountAttachment: Sendable {
     /// - Throws: `LockingError` — `suspended`; `busy` when exclusive work goes on past the deadline.
     func stay(until deadline: Deadline) throws(LockingError) -> Stay {
         let began = clock.now()
-        let absence = monitor.wait(until: deadline) { state -> Absence?? in
-            switch state.phase.absence {
-            case nil:
-                state.stayCount += 1
-                return .some(nil)
-            case .suspended: return .some(.suspended)
-            case .excluded: return nil
-            }
+        let entrance = monitor.wait(until: deadline) { state -> Occupancy.Entrance? in
+            let entrance = state.occupancy.enter()
+            return entrance == .waits ? nil : entrance
         }
-        switch absence {
-        case .some(nil): return Stay(self)
-        case .some(.some): throw .suspended
-        case nil:
+        switch entrance {
+        case .stays: return Stay(self)
+        case .refused: throw .suspended
+        case .waits, nil:
             throw .busy(
                 .entry,
                 holders: (try? membership.holders(of: .entry)) ?? [],
@@ -149,9 +104,7 @@ final class AccountAttachment: Sendable {
     func stay(unless hasStopped: () -> Bool) -> Stay? {
         let isHere = monitor.wait(until: .never) { state -> Bool? in
             if hasStopped() { return false }
-            guard state.phase == .open else { return nil }
-            state.stayCount += 1
-            return true
+            return state.occupancy.enter() == .stays ? true : nil
         }
         return isHere == true ? Stay(self) : nil
     }
@@ -160,7 +113,7 @@ final class AccountAttachment: Sendable {
     func wakeThoseWhoWait() { monitor.broadcast() }
 
     /// Whether who stays may go on staying.
-    var isOpen: Bool { monitor.withLock { $0.phase == .open } }
+    var isOpen: Bool { monitor.withLock { $0.occupancy.absence == nil } }
 
     /// Registers somebody who stays for long, so that it is told to leave.
     func add(_ occupant: some Occupant) {
@@ -175,7 +128,7 @@ final class AccountAttachment: Sendable {
     }
 
     private func stayEnded() {
-        monitor.withLock { $0.stayCount -= 1 }
+        monitor.withLock { $0.occupancy.stayEnded() }
         monitor.broadcast()
     }
 
@@ -204,7 +157,7 @@ final class AccountAttachment: Sendable {
     ///
     /// - Throws: `LockingError` as for coming in the first time; the process is still away then.
     func comeBack(until deadline: Deadline) throws {
-        guard let absence = monitor.withLock({ $0.phase.absence }) else { return }
+        guard let absence = monitor.withLock({ $0.occupancy.absence }) else { return }
         try enter(until: deadline)
         try goOn(after: absence)
     }
@@ -212,16 +165,19 @@ final class AccountAttachment: Sendable {
     /// Looks at the leave word, and leaves where it is set. Never waits: leaving is done on a thread
     /// of its own.
     func lookAtLeaveWord() {
-        guard isOpen, (try? membership.isAskedToLeave()) == true else { return }
-        let isFirst = monitor.withLock { state in
-            guard state.phase == .open, !state.isReturning else { return false }
-            state.isReturning = true
-            return true
+        guard isOpen, (try? membership.isAskedToLeave()) == true,
+            monitor.withLock({ $0.occupancy.beginReturning() })
+        else { return }
+        do {
+            _ = try WorkerThread.start(name: "lk-leave") { [self] in leaveAndReturn() }
+        } catch {
+            // The next look tries again.
+            monitor.withLock { state in
+                _ = state.occupancy.goOn(after: .excluded)
+                state.occupancy.returningEnded()
+            }
+            monitor.broadcast()
         }
-        guard isFirst else { return }
-        // Where no thread can be had, the next look tries again.
-        let thread = try? WorkerThread.start(name: "lk-leave") { [self] in leaveAndReturn() }
-        if thread == nil { monitor.withLock { $0.isReturning = false } }
     }
 
     /// Looks at the leave word four times a second, for as long as the attachment lives.
@@ -237,54 +193,31 @@ final class AccountAttachment: Sendable {
     }
 
     private func leaveAndReturn() {
-        defer {
-            monitor.withLock { $0.isReturning = false }
-            monitor.broadcast()
-        }
-        let isLeaving = monitor.withLock { state in
-            guard state.phase == .open else { return false }
-            state.phase = .leaving(.excluded)
-            return true
-        }
-        guard isLeaving else { return }
+        let kernel = SystemClock()
         while true {
-            let soon = Deadline(after: Self.lookInterval, from: SystemClock().now())
+            let soon = Deadline(after: Self.lookInterval, from: kernel.now())
             if (try? vacate(.excluded, until: soon)) == true { break }
             // Whoever asked has given up: nobody need leave any more.
             if (try? membership.isAskedToLeave()) != true { break }
         }
-        while monitor.withLock({ $0.phase.absence == .excluded }) {
-            if (try? comeBack(until: .never)) != nil { return }
+        while monitor.withLock({ $0.occupancy.absence == .excluded }) {
+            if (try? comeBack(until: .never)) != nil { break }
             // The kernel refuses for now: too many open files, for example.
-            let kernel = SystemClock()
             kernel.sleep(until: Deadline(after: Self.lookInterval, from: kernel.now()))
         }
+        monitor.withLock { $0.occupancy.returningEnded() }
+        monitor.broadcast()
     }
 
-    /// Waits for a thread that leaves or returns already, and takes its part over.
+    /// Waits for a thread that leaves or returns already.
     private func waitForTurn(_ absence: Absence, until deadline: Deadline) throws(LockingError) {
         let began = clock.now()
-        let isMine: Bool? = monitor.wait(until: deadline) { state in
-            switch state.phase {
-            case .open:
-                // A thread that has just come back is at its end.
-                if state.isReturning { return nil }
-                state.phase = .leaving(absence)
-                return true
-            case .away(.excluded) where absence == .suspended:
-                // It is away already; the thread that waits for the end of the work gives up.
-                state.phase = .away(.suspended)
-                return true
-            case .away(absence): return state.isReturning ? nil : true
-            default: return nil
-            }
+        let isMine = monitor.wait(until: deadline) { state in
+            state.occupancy.beginLeaving(absence) ? true : nil
         }
-        if isMine != true {
+        guard isMine == true else {
             throw .busy(.presence, holders: [], waited: clock.now().duration(since: began))
         }
-        monitor.broadcast()
-        // The lock file must not stay open under that thread.
-        _ = monitor.wait(until: deadline) { $0.isReturning ? nil : true }
     }
 
     /// Returns whether nobody stays any more and PRESENCE is let go.
@@ -293,10 +226,8 @@ final class AccountAttachment: Sendable {
         for occupant in occupants where try !occupant.vacate(absence, until: deadline) {
             return false
         }
-        let isEmpty = monitor.wait(until: deadline) { state -> Bool? in
-            guard state.stayCount == 0 else { return nil }
-            state.phase = .away(absence)
-            return true
+        let isEmpty = monitor.wait(until: deadline) { state in
+            state.occupancy.isEmptied(for: absence) ? true : nil
         }
         guard isEmpty == true else { return false }
         presence.withLock { $0 = nil }
@@ -305,27 +236,28 @@ final class AccountAttachment: Sendable {
 
     private func enter(until deadline: Deadline) throws {
         if presence.withLock({ $0 != nil }) { return }
-        let absence = monitor.withLock { $0.phase.absence }
+        let absence = monitor.withLock { $0.occupancy.absence }
         var entered: LockGuard? = try Presence.enter(membership, until: deadline) {
-            monitor.withLock { $0.phase.absence != absence }
-        }
-        // Suspended in the last moment: PRESENCE must not stay behind.
-        guard monitor.withLock({ $0.phase.absence == absence }) else {
-            throw LockingError.cancelled
+            monitor.withLock { $0.occupancy.absence != absence }
         }
         presence.withLock { swap(&$0, &entered) }
     }
 
     private func goOn(after absence: Absence) throws {
         let occupants = monitor.withLock { state in
-            state.phase = .open
-            return state.occupants.values.compactMap(\.value)
+            state.occupancy.goOn(after: absence)
+                ? state.occupants.values.compactMap(\.value) : nil
+        }
+        guard let occupants else {
+            // Suspended in the last moment: PRESENCE must not stay behind.
+            presence.withLock { $0 = nil }
+            throw LockingError.cancelled
         }
         monitor.broadcast()
         do {
             for occupant in occupants { try occupant.comeBack() }
         } catch {
-            monitor.withLock { $0.phase = .leaving(absence) }
+            monitor.withLock { $0.occupancy.relapse(to: absence) }
             _ = try vacate(absence, until: .never)
             throw error
         }
@@ -388,5 +320,15 @@ private final class ClosureWork<Value: Sendable>: AdmittedWork {
             preconditionFailure("a wait without deadline ended without a result")
         }
         return try result.get()
+    }
+}
+
+extension Occupancy.Absence {
+    /// What lines of writers do meanwhile.
+    var suspension: Suspension {
+        switch self {
+        case .suspended: .refusing
+        case .excluded: .keeping
+        }
     }
 }
