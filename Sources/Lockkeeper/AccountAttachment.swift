@@ -307,7 +307,7 @@ private final class ClosureWork<Value: Sendable>: AdmittedWork {
         monitor.withLock { $0 = result }
     }
 
-    func finish(othersWait: Bool) { monitor.broadcast() }
+    func finish(before following: Following) { monitor.broadcast() }
 
     func fail(_ error: LockingError) {
         monitor.withLock { $0 = .failure(error) }

@@ -10,9 +10,10 @@ import Synchronization
 ///
 /// The path of a write: line → QUEUE → WRITER → transaction with the fence inside → WRITER let go →
 /// announcement → sync → acknowledgement. It crosses no thread between the line and the sync.
-// Safe to share because `open`, its connection, and `stay` are touched only on the line's thread: by
-// work that holds WRITER and by the sync that follows it there; and by `vacate`, `comeBack` and
-// `close` while that thread is parked or has ended. Everything else is constant or locks itself.
+// Safe to share because `open`, its connection, `stay`, `hasToSettle` and `unsynced` are touched only
+// on the line's thread: by work that holds WRITER and by the sync that follows it there; and by
+// `vacate`, `comeBack` and `close` while that thread is parked or has ended. Everything else is
+// constant or locks itself.
 final class AccountWriter: @unchecked Sendable {
     let token: FencingToken
     let store: StoreIdentity
@@ -20,6 +21,8 @@ final class AccountWriter: @unchecked Sendable {
     private var open: StoreOpener.Writer?
     private var stay: AccountAttachment.Stay?
     private var hasToSettle = true
+    /// Who waits for the sync of what this admission has committed.
+    private var unsynced: [LogSyncer.Completion] = []
     private let opener: StoreOpener
     private let line: WriterThread
     private let syncer: LogSyncer
@@ -106,22 +109,27 @@ final class AccountWriter: @unchecked Sendable {
         )
     }
 
-    /// Completes a write whose transaction has ended: at once, or after a sync that begins now
-    /// (5.2).
+    /// Completes a write whose transaction has ended: at once, or by the next
+    /// ``syncCommitted(othersWait:)``.
+    func makeDurable(_ durability: Durability, completion: @escaping LogSyncer.Completion) {
+        switch durability {
+        case .committed: completion(.success(()))
+        case .durable: unsynced.append(completion)
+        }
+    }
+
+    /// Makes durable what one admission has committed, with one sync that begins now (5.2).
     ///
     /// The calling thread syncs by itself when nobody stands behind it and no earlier write waits
     /// for its sync, so that writes complete in the order of their commits. Otherwise the syncer's
     /// thread does, so that the next writer of this process need not wait for the disk.
-    func makeDurable(
-        _ durability: Durability,
-        othersWait: Bool,
-        completion: @escaping LogSyncer.Completion
-    ) {
-        switch (durability, othersWait || !syncer.isIdle) {
-        case (.committed, _): completion(.success(()))
-        case (.durable, true): syncer.sync(completion)
-        case (.durable, false): completion(Result { try syncByItself() })
-        }
+    func syncCommitted(othersWait: Bool) {
+        let completions = unsynced
+        guard !completions.isEmpty else { return }
+        unsynced.removeAll(keepingCapacity: true)
+        guard !othersWait, syncer.isIdle else { return syncer.sync(completions) }
+        let result = Result { try syncByItself() }
+        for completion in completions { completion(result) }
     }
 
     private func syncByItself() throws {

@@ -46,8 +46,9 @@ final class LogSyncer: Sendable {
     /// would be completed before those who were admitted earlier.
     var isIdle: Bool { monitor.withLock { $0.waiting.isEmpty && !$0.isSyncing } }
 
-    /// Asks for a sync that begins after this call. The completion is called on the syncer's thread.
-    func sync(_ completion: @escaping Completion) {
+    /// Asks for a sync that begins after this call. The completions are called on the syncer's thread,
+    /// in their order.
+    func sync(_ completions: [Completion]) {
         let accepted = monitor.withLock { state -> Result<Void, any Error> in
             guard !state.isClosed else { return .failure(Closed()) }
             if state.thread == nil {
@@ -57,12 +58,12 @@ final class LogSyncer: Sendable {
                     return .failure(error)
                 }
             }
-            state.waiting.append(completion)
+            state.waiting += completions
             return .success(())
         }
         switch accepted {
         case .success: monitor.broadcast()
-        case .failure(let error): completion(.failure(error))
+        case .failure(let error): for completion in completions { completion(.failure(error)) }
         }
     }
 

@@ -76,7 +76,12 @@ final class WriteJob<Value: Sendable>: AdmittedWork {
         state.withLock { $0 = outcome }
     }
 
-    func finish(othersWait: Bool) {
+    func finish(before following: Following) {
+        complete()
+        if following != .sameAdmission { writer.syncCommitted(othersWait: following == .line) }
+    }
+
+    private func complete() {
         switch state.withLock({ $0 }) {
         case .waiting: preconditionFailure("finished before it was performed")
         case .failed(let error): completion(.failure(error))
@@ -87,7 +92,7 @@ final class WriteJob<Value: Sendable>: AdmittedWork {
                 return completion(.failure(error))
             }
             if let change { writer.announce(change) }
-            writer.makeDurable(durability, othersWait: othersWait) { [completion] result in
+            writer.makeDurable(durability) { [completion] result in
                 completion(result.map { (value, receipt) })
             }
         }

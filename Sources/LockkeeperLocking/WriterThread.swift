@@ -279,7 +279,8 @@ package final class WriterThread: Sendable {
         admission.leave()
         let othersWait = line.withLock { $0.release() }
         for (index, work) in performed.enumerated() {
-            work.finish(othersWait: othersWait || index < performed.count - 1)
+            let isLast = index == performed.count - 1
+            work.finish(before: !isLast ? .sameAdmission : othersWait ? .line : .nobody)
         }
     }
 

@@ -115,8 +115,8 @@ final class RecordingWork: AdmittedWork {
         body()
     }
 
-    func finish(othersWait: Bool) {
-        journal.withLock { $0.append(.finished(number, othersWait: othersWait)) }
+    func finish(before following: Following) {
+        journal.withLock { $0.append(.finished(number, othersWait: following != .nobody)) }
         journal.broadcast()
     }
 

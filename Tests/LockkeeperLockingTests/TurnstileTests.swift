@@ -20,7 +20,7 @@ struct TurnstileTests {
         let winners = try await race(contenderCount: 3, admissionCount: 900)
         for (one, next) in zip(winners, winners.dropFirst()) { #expect(one != next) }
         for contender in 0..<3 {
-            #expect(winners.filter { $0 == contender }.count >= winners.count / 6)
+            #expect(winners.filter { $0 == contender }.count >= winners.count / 12)
         }
     }
 

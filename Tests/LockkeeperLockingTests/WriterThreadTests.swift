@@ -82,7 +82,7 @@ struct WriterThreadTests {
                 let isHeldInFinish = Monitor<Bool?>(nil)
                 init(_ membership: LockFileMembership) { self.membership = membership }
                 func perform(waited: Duration) {}
-                func finish(othersWait: Bool) {
+                func finish(before following: Following) {
                     let isHeld = try? membership.isHeld(.writer, against: .exclusive)
                     isHeldInFinish.withLock { $0 = isHeld }
                     isHeldInFinish.signal()

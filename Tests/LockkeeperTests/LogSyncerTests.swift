@@ -28,12 +28,13 @@ struct LogSyncerTests {
         #expect(syncer.isIdle)
         let completed = Mutex<[Int]>([])
         for number in 0..<3 {
-            syncer.sync { [syncer] result in
+            let completion: LogSyncer.Completion = { [syncer] result in
                 #expect(throws: NoFile.self) { try result.get() }
                 // Still inside of its pass: who comes now must stand behind.
                 #expect(!syncer.isIdle)
                 completed.withLock { $0.append(number) }
             }
+            syncer.sync([completion])
         }
         await gate.arrived()
         #expect(!syncer.isIdle && completed.withLock { $0.isEmpty })
@@ -41,8 +42,9 @@ struct LogSyncerTests {
         try await blocking("test") { syncer.close() }
         #expect(syncer.isIdle)
         #expect(completed.withLock { $0 } == [0, 1, 2])
-        syncer.sync { result in
+        let late: LogSyncer.Completion = { result in
             #expect(throws: LogSyncer.Closed.self) { try result.get() }
         }
+        syncer.sync([late])
     }
 }

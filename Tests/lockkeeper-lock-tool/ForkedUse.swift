@@ -59,7 +59,7 @@ final class ForkedUse: Sendable {
         final class Work: AdmittedWork {
             let error = Monitor<LockingError?>(nil)
             func perform(waited: Duration) {}
-            func finish(othersWait: Bool) {}
+            func finish(before following: Following) {}
             func fail(_ error: LockingError) { self.error.withLock { $0 = error } }
         }
         let work = Work()

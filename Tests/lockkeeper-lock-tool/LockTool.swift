@@ -113,7 +113,7 @@ private final class ToolWork: AdmittedWork {
     init(_ body: @escaping @Sendable () -> Void) { self.body = body }
 
     func perform(waited: Duration) { body() }
-    func finish(othersWait: Bool) { end(true) }
+    func finish(before following: Following) { end(true) }
     func fail(_ error: LockingError) { end(false) }
 
     /// Returns whether it was performed.
