@@ -6,14 +6,39 @@ import Testing
 
 @Suite("A suspended workspace holds nothing (B10)")
 struct SuspensionTests {
-    /// The files below a folder that this process has open, and the locks it has on them. The kernel
-    /// lists locks by inode; `fdinfo` lists those of one description.
+    /// The files below a folder that this process has open.
     private func open(below root: String) throws -> [String] {
         try FileSystem.list("/proc/self/fd").compactMap { number in
             guard let target = try? FileSystem.canonicalPath("/proc/self/fd/\(number)"),
                 target.hasPrefix(root + "/")
             else { return nil }
             return target
+        }
+    }
+
+    /// The locks that this process has on files below a folder: `/proc/locks` has SQLite's, with the
+    /// process; those of open file descriptions stand in `fdinfo`, because it lists them without.
+    private func locks(below root: String) throws -> (posix: [KernelLock], ofd: [KernelLock]) {
+        let inodes = try Set(
+            files(below: root).compactMap { try FileSystem.status($0)?.identity.inode }
+        )
+        let pid = try ProcessIdentity.current().pid
+        let posix = try KernelLock.all().filter { $0.kind == .process && $0.pid == pid }
+        let ofd = try FileSystem.list("/proc/self/fdinfo").flatMap { number in
+            // One that was closed meanwhile has none.
+            KernelLock.list(in: (try? FileSystem.contents(of: "/proc/self/fdinfo/\(number)")) ?? [])
+        }
+        return (
+            posix.filter { inodes.contains($0.file.inode) },
+            ofd.filter { $0.kind == .openFileDescription && inodes.contains($0.file.inode) }
+        )
+    }
+
+    private func files(below folder: String) throws -> [String] {
+        try FileSystem.list(folder).flatMap { name in
+            let path = "\(folder)/\(name)"
+            let isFolder = try FileSystem.status(path)?.kind == .directory
+            return try isFolder ? files(below: path) : [path]
         }
     }
 
@@ -28,10 +53,14 @@ struct SuspensionTests {
             try await alice.note("before", durability: .durable)
             #expect(try await alice.notes() == ["before"])
             #expect(try !open(below: test.root).isEmpty)
+            let before = try locks(below: test.root)
+            #expect(!before.posix.isEmpty && !before.ofd.isEmpty)
 
             try await app.suspend()
             #expect(app.isSuspended)
             #expect(try open(below: test.root) == [])
+            let suspended = try locks(below: test.root)
+            #expect(suspended.posix.isEmpty && suspended.ofd.isEmpty, "\(suspended)")
             await expect(.suspended) { try await alice.note("never") }
             await expect(.suspended) { _ = try await alice.notes() }
             await expect(.suspended) { _ = try await app.accounts() }
