@@ -193,12 +193,18 @@ struct AccountFiles: Sendable {
             let number = try currentNumber(of: kind)
             guard number > 0 else { return false }
             let path = path(of: kind, number: number)
-            let connection = try StoreFile.open(
-                path,
-                for: .reading,
-                environment: workspace.environment,
-                busyDeadline: deadline
-            )
+            let connection: Connection
+            do {
+                connection = try StoreFile.open(
+                    path,
+                    for: .reading,
+                    environment: workspace.environment,
+                    busyDeadline: deadline
+                )
+            } catch .logModeChanged {
+                // Opening it for writing, as migrating does, turns the log on again.
+                return false
+            }
             defer { try? connection.close() }
             guard try migrator(for: kind).pending(in: connection).isEmpty else { return false }
             let inspection = StoreInspection(migrations: migrations(for: kind))

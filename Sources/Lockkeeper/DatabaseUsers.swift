@@ -61,12 +61,17 @@ struct DatabaseUsers: Sendable {
     /// Runs a closure; where SQLite was busy until the deadline, the error says who was in the way.
     /// Blocks for the looking; called where the closure blocked too.
     func naming<Value>(_ body: () throws -> Value) throws -> Value {
-        do {
-            return try body()
-        } catch let error as SQLiteError where error.code.isOfOthers {
-            throw BusyDatabase(cause: error, holders: holders())
-        } catch StorageError.sqlite(let error) where error.code.isOfOthers {
-            throw BusyDatabase(cause: error, holders: holders())
+        do { return try body() } catch { throw named(error) }
+    }
+
+    /// The error; where SQLite was busy until the deadline, with who was in the way.
+    func named(_ error: any Error) -> any Error {
+        switch error {
+        case let error as SQLiteError where error.code.isOfOthers:
+            BusyDatabase(cause: error, holders: holders())
+        case StorageError.sqlite(let error) where error.code.isOfOthers:
+            BusyDatabase(cause: error, holders: holders())
+        default: error
         }
     }
 

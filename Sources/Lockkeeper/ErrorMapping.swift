@@ -171,7 +171,7 @@ enum ErrorMapping {
                 cause: error
             )
         case .fileExists, .notAStore, .fenceMissing, .wrongAccount, .malformedCommit,
-            .malformedRegistry, .logDamaged:
+            .malformedRegistry, .logDamaged, .logModeChanged:
             return LockkeeperError(
                 .damaged,
                 subject: subject,

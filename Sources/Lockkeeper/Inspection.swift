@@ -85,7 +85,17 @@ extension AccountFiles {
     ) throws -> [InspectionFinding] {
         let path = try path(of: kind)
         do {
-            return try inspect(kind, at: path, account: account, level: level, deadline: deadline)
+            return try trustFindings(of: kind)
+                + inspect(kind, at: path, account: account, level: level, deadline: deadline)
+        } catch StorageError.logModeChanged(_, let mode) {
+            return [
+                InspectionFinding(
+                    code: "log-mode",
+                    subject: path,
+                    explanation: "Another program has changed its journal mode to \(mode).",
+                    remedy: "Open the account: its log is turned on again, and nothing is lost."
+                )
+            ]
         } catch StorageError.fileMissing {
             return [
                 InspectionFinding(
@@ -102,6 +112,23 @@ extension AccountFiles {
                     subject: path,
                     explanation: "\(error.description).",
                     remedy: "Restore a backup, or put the file aside and fetch everything anew."
+                )
+            ]
+        }
+    }
+
+    private func trustFindings(of kind: StoreKind) throws -> [InspectionFinding] {
+        do {
+            let trust = try trust(in: kind)
+            try trust.check()
+            return []
+        } catch let error as LockkeeperError where error.code == .ioFailed {
+            return [
+                InspectionFinding(
+                    code: "sync-failed",
+                    subject: error.subject,
+                    explanation: error.explanation + ".",
+                    remedy: error.remedy
                 )
             ]
         }

@@ -15,10 +15,18 @@ final class RegistryHandle: Sendable {
     private let registry: Mutex<Registry?>
     private let clock: any MonotonicClock
     private let waitMax: Duration
+    /// Who may be in the way.
+    private let users: DatabaseUsers
 
     /// - Parameter waitMax: how long one use waits for other processes' transactions.
-    init(_ registry: sending Registry, clock: any MonotonicClock, waitMax: Duration) {
+    init(
+        _ registry: sending Registry,
+        users: DatabaseUsers,
+        clock: any MonotonicClock,
+        waitMax: Duration
+    ) {
         self.registry = Mutex(registry)
+        self.users = users
         self.clock = clock
         self.waitMax = waitMax
     }
@@ -32,7 +40,7 @@ final class RegistryHandle: Sendable {
             // Each use has a budget of its own: that of the opening is long gone in a process that
             // lives for hours, which would then fail at the first meeting with another one.
             registry.connection.busyDeadline = Deadline(after: waitMax, from: clock.now())
-            return try body(registry)
+            do { return try body(registry) } catch { throw users.named(error) }
         }
     }
 

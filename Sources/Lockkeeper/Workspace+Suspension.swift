@@ -73,7 +73,7 @@ extension Workspace {
                     throw error
                 }
                 setPhase(.open)
-                try? finishPendingSwitch()
+                finishAbandonedSwitch()
             }
         }
     }

@@ -50,6 +50,19 @@ extension Workspace {
         try switching.whileHeld { try finishIntent(deadline: deadline) }
     }
 
+    /// Finishes what a process began that is not at it any more, if that is quickly done. Nobody who
+    /// only opens the workspace waits for it: who needs one of its accounts tries again, for longer.
+    func finishAbandonedSwitch() {
+        guard (try? registry.use { try $0.intent() }) != nil,
+            let switching = try? membership.tryAcquire(.switching, .exclusive)
+        else { return }
+        let deadline = Deadline(after: Self.abandonedSwitchPatience, from: clock.now())
+        try? switching.whileHeld { try finishIntent(deadline: deadline) }
+    }
+
+    /// Longer than a switch takes where nobody is in its way.
+    private static let abandonedSwitchPatience = Duration.seconds(1)
+
     private func intend(from old: AccountID?, to new: AccountID?) throws -> SwitchIntent {
         try registry.use { registry in
             switch (old, new) {
@@ -64,7 +77,8 @@ extension Workspace {
     private func finishIntent(deadline: Deadline) throws {
         guard let intent = try registry.use({ try $0.intent() }) else { return }
         do {
-            try carryOut(try writable(intent, deadline: deadline), deadline: deadline)
+            let intent = try writable(intent, deadline: deadline)
+            try carryOut(intent, keepingIfBusy: true, deadline: deadline)
         } catch {
             // Who began it was told, or is dead. That it was turned round is an end as well.
             guard try registry.use({ try $0.intent() }) == nil else { throw error }
@@ -83,15 +97,23 @@ extension Workspace {
 
     /// Does what the machine says, until the end.
     ///
+    /// - Parameter keepsIfBusy: whether the intent stays as it is where somebody is only in the way:
+    ///   it is not the caller's to take back.
     /// - Throws: what failed first, unless the intent was carried out all the same.
-    private func carryOut(_ intent: SwitchIntent, deadline: Deadline) throws {
+    private func carryOut(
+        _ intent: SwitchIntent,
+        keepingIfBusy keepsIfBusy: Bool = false,
+        deadline: Deadline
+    ) throws {
         var machine = SwitchStateMachine(intent)
         var failure: (any Error)?
         while let action = machine.action {
             do {
                 machine.succeed(with: try perform(action, deadline: deadline))
             } catch {
-                failure = failure ?? named(error, in: action)
+                let named = named(error, in: action)
+                if keepsIfBusy, (named as? LockkeeperError)?.code == .busy { throw named }
+                failure = failure ?? named
                 machine.fail(extent(of: error, in: action, deadline: deadline))
             }
         }

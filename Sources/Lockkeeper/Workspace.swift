@@ -190,19 +190,27 @@ public final class Workspace: Sendable {
                 process: process,
                 clock: clock
             )
-            let registry = try Registry(
-                path: paths.registry,
-                environment: environment,
-                busyDeadline: deadline
-            )
+            let users = DatabaseUsers(membership: membership) { [paths.registry] }
+            let registry = try users.naming {
+                try Registry(
+                    path: paths.registry,
+                    environment: environment,
+                    busyDeadline: deadline
+                )
+            }
             try membership.setActivity(.idle)
-            let handle = RegistryHandle(registry, clock: clock, waitMax: limits.openWaitMax)
+            let handle = RegistryHandle(
+                registry,
+                users: users,
+                clock: clock,
+                waitMax: limits.openWaitMax
+            )
             return (process, environment, membership, handle)
         }
         announcements = Announcements(socketPath: paths.socket, limits: limits, clock: clock)
         // One that cannot be finished now does not keep anybody from the other accounts: who opens
         // a session of its accounts tries again and is told why.
-        try? finishPendingSwitch()
+        finishAbandonedSwitch()
     }
 
     /// Ends the host and every session, and lets every lock go.

@@ -52,6 +52,9 @@ public struct WorkspaceStatus: Sendable, Hashable {
     public let processes: [Process]
     /// The accounts.
     public let accounts: [Account]
+    /// A switch, signing in or out that was begun and is not finished, in words; `nil` where there is
+    /// none.
+    public let pendingSwitch: String?
     /// The version of the SQLite that is loaded.
     public let sqliteVersion: String
     /// Whether that SQLite has the fix of the WAL-reset fault (3.51.3, 3.50.7, 3.44.6). Without it
@@ -82,6 +85,7 @@ extension Workspace {
                     locks: [.host, .switching, .hub]
                 ),
                 accounts: try records.map { try workspace.status(of: $0) },
+                pendingSwitch: try workspace.registry.use { try $0.intent()?.description },
                 sqliteVersion: SQLiteLibrary.version,
                 sqliteHasResetFix: Self.sqliteHasResetFix,
                 excludesCheckpoints: Self.excludesCheckpoints

@@ -47,7 +47,8 @@ struct CommandContext: Sendable {
     func openWorkspace(
         as name: String = "lockkeeper",
         role: Workspace.Role = .tool,
-        creating: Bool = false
+        creating: Bool = false,
+        openWaitMax: Duration? = nil
     ) async throws -> Workspace {
         let root = try root
         if !creating, try FileSystem.status(root) == nil {
@@ -58,7 +59,15 @@ struct CommandContext: Sendable {
                     + " --root names another folder than you mean."
             )
         }
-        return try await Workspace.open(at: root, name: name, role: role, schemas: [.messages])
+        var limits = Limits()
+        if let openWaitMax { limits.openWaitMax = openWaitMax }
+        return try await Workspace.open(
+            at: root,
+            name: name,
+            role: role,
+            schemas: [.messages],
+            limits: limits
+        )
     }
 
     /// The account that the command is about: the one that was named, else the only active one.
@@ -108,9 +117,10 @@ struct CommandContext: Sendable {
     /// Opens the workspace for a change, and closes it again.
     func changing<Value: Sendable>(
         creating: Bool = false,
+        openWaitMax: Duration? = nil,
         _ body: (Workspace) async throws -> Value
     ) async throws -> Value {
-        let workspace = try await openWorkspace(creating: creating)
+        let workspace = try await openWorkspace(creating: creating, openWaitMax: openWaitMax)
         let value: Value
         do {
             value = try await body(workspace)

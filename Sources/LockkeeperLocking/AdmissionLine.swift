@@ -72,8 +72,21 @@ struct AdmissionLine<Work: Sendable>: Sendable {
     struct Waiter: Sendable {
         let ticket: AdmissionTicket
         let work: Work
-        let deadline: Deadline
+        private(set) var deadline: Deadline
         let since: MonotonicInstant
+
+        init(ticket: AdmissionTicket, work: Work, deadline: Deadline, since: MonotonicInstant) {
+            self.ticket = ticket
+            self.work = work
+            self.deadline = deadline
+            self.since = since
+        }
+
+        /// Waits as long as at first, from now on.
+        mutating func beginAnew(at now: MonotonicInstant) {
+            if deadline == .never { return }
+            deadline = Deadline(after: deadline.instant.duration(since: since), from: now)
+        }
     }
 
     /// What follows from a submission.
@@ -177,10 +190,20 @@ struct AdmissionLine<Work: Sendable>: Sendable {
 
     /// The timer fired: those whose deadline has passed leave the line, in the order in which they
     /// came. Also says to what the timer is to be set next.
-    mutating func expire(now: MonotonicInstant) -> (expired: [Waiter], setTimer: Deadline?) {
+    ///
+    /// - Parameter kernelNow: the time by the clock that timers run on. One that fires very late says
+    ///   that the process was stopped or frozen, nobody knows since when: that uses up nobody's
+    ///   patience, and all who wait begin to wait anew.
+    mutating func expire(
+        now: MonotonicInstant,
+        kernelNow: MonotonicInstant? = nil
+    ) -> (expired: [Waiter], setTimer: Deadline?) {
         // A timer that a nearer one has replaced says nothing.
         guard let timer, timer.hasPassed(at: now) else { return ([], nil) }
         self.timer = nil
+        if let kernelNow, kernelNow.duration(since: timer.instant) >= Self.standstillMin {
+            beginAnew(at: now)
+        }
         let expired = waitersInOrder.filter { $0.deadline.hasPassed(at: now) }
         if !expired.isEmpty {
             live.removeAll { $0.deadline.hasPassed(at: now) }
@@ -191,6 +214,14 @@ struct AdmissionLine<Work: Sendable>: Sendable {
             backfill.lazy.map(\.deadline).min() ?? .never
         )
         return (expired, setTimer(for: next))
+    }
+
+    /// Longer than a busy machine lets a timer wait.
+    private static var standstillMin: Duration { .milliseconds(500) }
+
+    private mutating func beginAnew(at now: MonotonicInstant) {
+        for index in live.indices { live[index].beginAnew(at: now) }
+        for index in backfill.indices { backfill[index].beginAnew(at: now) }
     }
 
     /// Asks the thread to hold nothing, not even a descriptor. Who waits goes on waiting.

@@ -332,7 +332,7 @@ package final class WriterThread: Sendable {
     private func expire() {
         let now = clock.now()
         let (expired, next, suspension, isStanding) = line.withLock { line in
-            let (expired, next) = line.expire(now: now)
+            let (expired, next) = line.expire(now: now, kernelNow: SystemClock().now())
             return (expired, next, line.suspension, line.isStanding)
         }
         // It runs on the timer's thread, so that none has to be started, which is all that fails.

@@ -100,7 +100,8 @@ enum MessageInspection {
                     subject: select.string(0),
                     explanation: explanation,
                     remedy:
-                        "The messages themselves are whole; report this as a defect of the merge."
+                        "The messages themselves are whole. Where no other program has changed the"
+                        + " database, report this as a defect of the merge."
                 )
             )
         }

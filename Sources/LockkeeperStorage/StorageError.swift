@@ -21,6 +21,9 @@ package enum StorageError: Error, Sendable, CustomStringConvertible {
     /// Thrown when a store is another account's than the one it is opened for (I-13).
     case wrongAccount(path: String, expected: AccountID, found: AccountID)
 
+    /// Thrown when another program has changed a store's journal mode. Nothing is damaged: who opens it
+    /// for writing turns the log on again.
+    case logModeChanged(path: String, mode: String)
     /// Thrown when a log's checksums do not lead to what its index calls the last commit: pages of
     /// it are lost.
     case logDamaged(path: String)
@@ -87,6 +90,7 @@ package enum StorageError: Error, Sendable, CustomStringConvertible {
         case .fenceMissing(let path): "\(path) does not say who may write it"
         case .wrongAccount(let path, let expected, let found):
             "\(path) belongs to account \(found), not \(expected)"
+        case .logModeChanged(let path, let mode): "the journal mode of \(path) is \(mode), not wal"
         case .logDamaged(let path): "pages of the log of \(path) are lost"
         case .newerSchema(let owner, let name):
             "the store is newer than this program: it has migration \(name) of \(owner)"

@@ -231,8 +231,7 @@ package enum StoreFile {
             try connection.value(setting ? "PRAGMA journal_mode = WAL" : "PRAGMA journal_mode")
         }
         guard mode == "wal" else {
-            let reason = "its journal mode is \(mode?.text ?? "unknown") and not wal"
-            throw .notAStore(path: path, reason: reason)
+            throw .logModeChanged(path: path, mode: mode?.text ?? "unknown")
         }
     }
 }

@@ -25,6 +25,22 @@ struct AdmissionLineTests {
         #expect(line.stand() == .sleep)
     }
 
+    // Found from outside: a helper that was stopped for half a minute gave up what had waited in its
+    // line, because the deadline had run on.
+    @Test("The time in which the process was stopped uses up nobody's patience")
+    func standstill() {
+        var line = AdmissionLine<Int>()
+        for work in 1...2 {
+            _ = line.submit(work, deadline: Deadline(at: instant(5)), now: instant(0))
+        }
+        // The timer was set to 5, and fires at 39.
+        let late = line.expire(now: instant(39), kernelNow: instant(39))
+        #expect(late.expired.isEmpty)
+        #expect(late.setTimer == Deadline(at: instant(44)))
+        let soon = line.expire(now: instant(44), kernelNow: instant(44))
+        #expect(soon.expired.map(\.work) == [1, 2])
+    }
+
     @Test("Others follow the first of an admission until it has lasted long enough")
     func followers() {
         var line = AdmissionLine<Int>(admissionTimeMax: .seconds(2))

@@ -73,6 +73,8 @@ struct DistrustTests {
             await expectIOFailed { try await add(5, store.alice) }
             let problem = try await store.app.status().accounts.first?.problem
             #expect(problem?.contains("a sync of this file has failed") == true)
+            let findings = try await store.app.inspect("alice")
+            #expect(findings.map(\.code).contains("sync-failed"))
             // Reads go on: what the kernel shows is there to be read.
             #expect(try await numbers(helper).starts(with: [1, 2]))
             #expect(try store.files == ["messages-1.db", "settings-1.db"])

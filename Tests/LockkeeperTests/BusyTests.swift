@@ -53,6 +53,45 @@ struct BusyTests {
         }
     }
 
+    // Found from outside: `status` itself failed after half a minute, and named nobody.
+    @Test("a program that holds the registry is named to everybody who opens the workspace")
+    func registry() async throws {
+        try await withNotes { test, _, _ in
+            let program = try await start(ForeignProgram.exclusive, "\(test.root)/workspace.db")
+            var limits = Limits()
+            limits.openWaitMax = .milliseconds(200)
+            let error = await expect(.busy) {
+                _ = try await Workspace.openApart(at: test.root, name: "real", limits: limits)
+            }
+            #expect(error?.holders.count == 1, "\(error?.holders ?? [])")
+            #expect(error?.holders.first?.hasPrefix("pid \(program.pid) (python") == true)
+            try await end(program)
+        }
+    }
+
+    @Test("a journal mode that another program has changed is found, and turned back by opening")
+    func journalMode() async throws {
+        try await withNotes { test, app, alice in
+            try await alice.note("kept", durability: .durable)
+            await app.close()
+            let foreign = try Connection(
+                path: test.database,
+                mode: .readWrite,
+                clock: SystemClock(),
+                busyDeadline: .never,
+                jitterSeed: 1
+            )
+            #expect(try foreign.value("PRAGMA journal_mode = DELETE")?.text == "delete")
+            try foreign.close()
+            let next = try await test.process("next")
+            #expect(try await next.inspect("alice").map(\.code) == ["log-mode"])
+            let again = try await next.session("alice")
+            #expect(try await again.notes() == ["kept"])
+            try await again.note("after", durability: .durable)
+            #expect(try await next.inspect("alice").isEmpty)
+        }
+    }
+
     @Test("SQLITE_BUSY_RECOVERY: a process that builds the index anew is named, and waited for")
     func recovery() async throws {
         try await withKernelClock { test, session in

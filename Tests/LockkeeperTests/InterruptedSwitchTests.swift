@@ -43,6 +43,25 @@ struct InterruptedSwitchTests {
         }
     }
 
+    // Found from outside: every command waited for half a minute, and the switch was taken back by
+    // whoever had only looked.
+    @Test("one that cannot be finished for now keeps nobody from opening, is told, and stays")
+    func blocked() async throws {
+        try await withNotes { test, app, alice in
+            let gate = Gate()
+            let inside = await alice.holdWriter(until: gate)
+            _ = try await app.work { try $0.registry.use { try $0.beginRetirement(of: "alice") } }
+            let looker = try await test.process("looker")
+            let pending = try await looker.status().pendingSwitch
+            #expect(pending?.contains("signing out of alice") == true, "\(pending ?? "none")")
+            gate.open()
+            try await inside.value
+            let next = try await test.process("next")
+            #expect(try await next.status().pendingSwitch == nil)
+            #expect(try await states(next) == ["alice retired"])
+        }
+    }
+
     @Test("an interrupted activation is finished, and an interrupted signing out as well")
     func single() async throws {
         try await withNotes { test, app, alice in

@@ -9,8 +9,8 @@ struct StatusCommand: Command {
     static let details = """
         Shows the host, each account with its state, generation and log size, and each process that
         has it open: what it is doing, for how long, which locks it holds, and whether it is
-        stopped. Waits for no writer. Like every command it
-        first finishes a switch that was interrupted.
+        stopped; a switch that is not finished; and what is wrong with an account's files. Waits
+        for no writer, and for nobody longer than a second or two.
 
           lockkeeper status --json
         """
@@ -18,7 +18,7 @@ struct StatusCommand: Command {
     init(_ arguments: inout Arguments) throws(UsageError) {}
 
     func run(in context: CommandContext) async throws -> ExitCode {
-        try await context.changing { workspace in
+        try await context.changing(openWaitMax: .seconds(2)) { workspace in
             let status = try await workspace.status()
             if context.options.isJSON {
                 try context.console.print { StatusOutput.write(status, into: &$0) }

@@ -15,6 +15,9 @@ enum StatusOutput {
             ),
         ]
         lines += status.processes.map { "  \(line($0))" }
+        if let pending = status.pendingSwitch {
+            lines.append("not finished: \(terminalText(pending))")
+        }
         for account in status.accounts {
             let info = account.info
             let commit = account.head.map { ", commit \($0.commit)" } ?? ""
@@ -70,6 +73,7 @@ enum StatusOutput {
         writer.beginVersionedObject()
         writer.member("root", status.root)
         writer.member("host_pid", host(of: status))
+        writer.member("pending_switch", status.pendingSwitch)
         writer.member("sqlite_version", status.sqliteVersion)
         writer.member("sqlite_has_reset_fix", status.sqliteHasResetFix)
         writer.member("excludes_checkpoints", status.excludesCheckpoints)

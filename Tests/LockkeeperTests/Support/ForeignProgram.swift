@@ -60,6 +60,13 @@ final class ForeignProgram: Sendable {
         stand()
         """
 
+    /// Holds the whole database for itself.
+    static let exclusive = """
+        database = sqlite3.connect(path, isolation_level=None)
+        database.execute("BEGIN EXCLUSIVE")
+        stand()
+        """
+
     /// Has made the log's index invalid and holds the locks of one that builds it anew.
     static let recoverer = """
         import fcntl
