@@ -110,7 +110,11 @@ final class AccountAttachment: Sendable {
     }
 
     /// Makes those who wait look again whether they have stopped.
-    func wakeThoseWhoWait() { monitor.broadcast() }
+    func wakeThoseWhoWait() {
+        // Who has looked and does not wait yet holds the lock until it does.
+        monitor.withLock { _ in }
+        monitor.broadcast()
+    }
 
     /// Whether who stays may go on staying.
     var isOpen: Bool { monitor.withLock { $0.occupancy.absence == nil } }

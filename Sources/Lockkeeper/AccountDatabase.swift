@@ -21,6 +21,7 @@ public final class AccountDatabase: Sendable {
     private let writer: AccountWriter?
     private let readers: ReaderPool
     private let users: DatabaseUsers
+    private let feeds: FeedFactory
     private let requiredState: AccountState?
     private let ending: SessionEnding
     private let isClosed = Atomic<Bool>(false)
@@ -35,6 +36,7 @@ public final class AccountDatabase: Sendable {
         writer: AccountWriter?,
         readers: ReaderPool,
         users: DatabaseUsers,
+        feeds: FeedFactory,
         limits: Limits,
         clock: any MonotonicClock,
         requiredState: AccountState?,
@@ -45,6 +47,7 @@ public final class AccountDatabase: Sendable {
         self.writer = writer
         self.readers = readers
         self.users = users
+        self.feeds = feeds
         self.limits = limits
         self.clock = clock
         self.requiredState = requiredState
@@ -127,6 +130,36 @@ public final class AccountDatabase: Sendable {
             }
         }
     }
+
+    /// A read that says what it read, and where in the log.
+    func observed<Value: Sendable>(
+        _ body: @escaping @Sendable (Connection) throws -> Value
+    ) async throws -> StoreReader.Observed<Value> {
+        let (token, state, clock, waitMax) = (token, requiredState, clock, limits.admissionWaitMax)
+        let users = users
+        return try await mapped {
+            try await readers.run { reader in
+                try users.naming {
+                    try reader.observe(
+                        token: token,
+                        requiring: state,
+                        deadline: Deadline(after: waitMax, from: clock.now()),
+                        body: body
+                    )
+                }
+            }
+        }
+    }
+
+    /// The ranges after a position. The feed keeps the database: a caller that lets go of it follows.
+    func feed(after position: Position?, without origin: String? = nil) -> ChangeFeed {
+        feeds.feed(of: self, after: position, without: origin)
+    }
+
+    /// Waits until the process is at the account again after it has left it.
+    ///
+    /// - Returns: `false` once the task was cancelled or the session closed.
+    func isHereAgain() async throws -> Bool { try await feeds.isHereAgain() }
 
     /// A write for the products, which know the connection. While the log is degraded it waits before
     /// it stands in the line (``WritePace``); the deadline counts from there.

@@ -28,6 +28,12 @@ final class Announcements: Sendable {
         }
     }
 
+    /// Tells those who listen here that the right to write an account has changed hands. Those who
+    /// listen to another process's hub hear of it when that hub next looks at the account's fence.
+    func announce(_ account: AccountID, _ change: GenerationChange) {
+        hub.withLock { $0 }?.changeGeneration(of: account, to: change)
+    }
+
     /// From now on ranges go into this process's own hub; `nil` ends that.
     func serve(through hub: Hub?) { self.hub.withLock { $0 = hub } }
 

@@ -15,20 +15,21 @@ public struct ChangeFeed: AsyncSequence, Sendable {
     /// The ranges.
     public typealias Element = ChangeRange
 
-    let session: Session
+    /// Kept open for as long as the feed is used.
+    let database: AccountDatabase
     let make: @Sendable () -> FeedReader
 
     /// Starts a feed.
-    public func makeAsyncIterator() -> Iterator { Iterator(reader: make(), session: session) }
+    public func makeAsyncIterator() -> Iterator { Iterator(reader: make(), database: database) }
 
     /// The consumer's side of one feed.
     public final class Iterator: AsyncIteratorProtocol {
         private let reader: FeedReader
-        private let session: Session
+        private let database: AccountDatabase
 
-        init(reader: FeedReader, session: Session) {
+        init(reader: FeedReader, database: AccountDatabase) {
             self.reader = reader
-            self.session = session
+            self.database = database
         }
 
         deinit { reader.stop() }

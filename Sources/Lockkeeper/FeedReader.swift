@@ -53,9 +53,12 @@ struct FeedProgress: Equatable {
 /// not hear.
 ///
 /// ```
-/// start ──▶ follow the hub ──closed, silent for three heartbeats──▶ read the log each interval
-///              ▲                                                        │
-///              └────────────────────── a hub answers ───────────────────┘
+///          ┌───the hub closes or dies: at once───┐
+///          ▼                                     │
+/// start ─▶ reach a hub, or become it ──answers──▶ follow it, and read the log where it is silent
+///          ▲        │ somebody else is about to, or nobody can            │
+///          │        ▼                                                     │
+///          └── read the log, wait a little or an interval ◀──it does not serve this feed
 /// ```
 final class FeedReader: Sendable {
     /// What a feed needs.
@@ -63,10 +66,8 @@ final class FeedReader: Sendable {
         let token: FencingToken
         var after: Position?
         var excludedOrigin: String?
-        let socketPath: String
         let limits: Limits
         let clock: any MonotonicClock
-        let announcements: Announcements
         let attachment: AccountAttachment
         let opener: StoreOpener
     }
@@ -79,6 +80,11 @@ final class FeedReader: Sendable {
 
     /// Commits that are read from the log at once.
     private static let logReadMax = 256
+    /// Between attempts to reach a hub that another process is about to open. Opening a socket takes
+    /// less than a millisecond; a process that does not come to it is left alone more and more.
+    private static let retry = Backoff(least: .milliseconds(2), largest: .seconds(1))
+
+    private var workspace: Workspace { parts.opener.workspace }
 
     /// Starts the thread.
     static func start(_ parts: Parts) -> FeedReader {
@@ -109,11 +115,13 @@ final class FeedReader: Sendable {
     // MARK: - On the thread
 
     private func run() {
-        if let wake { parts.announcements.add(wake) }
+        if let wake { workspace.announcements.add(wake) }
         parts.attachment.add(self)
+        workspace.hubSeat.enter()
         defer {
-            if let wake { parts.announcements.remove(wake) }
+            if let wake { workspace.announcements.remove(wake) }
             parts.attachment.remove(self)
+            workspace.hubSeat.leave(workspace)
         }
         do {
             var progress: FeedProgress?
@@ -136,13 +144,27 @@ final class FeedReader: Sendable {
         defer { try? reader.close() }
         var progress = try known ?? FeedProgress(at: start(reader))
         defer { known = progress }
+        var failureCount = 0
         while goesOn {
-            if let connection = connect(after: progress.position) {
-                try follow(connection, reader, &progress)
+            var next = Next.slowPoll
+            switch reach(after: progress.position) {
+            case .connected(let connection): next = try follow(connection, reader, &progress)
+            case .soon: next = .soon
+            case .none: break
+            }
+            var wait = parts.limits.slowPollInterval
+            switch next {
+            case .atOnce:
+                wait = .zero
+                failureCount = 0
+            case .soon:
+                wait = min(wait, Self.retry.ceiling(attempt: failureCount))
+                failureCount += 1
+            case .slowPoll: break
             }
             guard goesOn else { break }
             try catchUp(reader, &progress)
-            try waitForWake()
+            if wait > .zero { try waitForWake(atMost: wait) }
         }
     }
 
@@ -161,10 +183,26 @@ final class FeedReader: Sendable {
         return parts.after ?? head.position
     }
 
+    /// What came of looking for a hub.
+    private enum Reached {
+        case connected(FeedConnection)
+        /// Another process has the right to open one, and may be about to.
+        case soon
+        case none
+    }
+
+    private func reach(after position: Position) -> Reached {
+        if let connection = connect(after: position) { return .connected(connection) }
+        switch workspace.hubSeat.stand(in: workspace) {
+        case .kept: return connect(after: position).map(Reached.connected) ?? .none
+        case .elsewhere: return .soon
+        case .impossible: return .none
+        }
+    }
+
     private func connect(after position: Position) -> FeedConnection? {
-        // No hub is the ordinary case for a helper that lives alone: then the log is looked at.
         try? FeedConnection(
-            path: parts.socketPath,
+            path: workspace.paths.socket,
             request: SubscriptionRequest(
                 account: parts.token.account,
                 after: position,
@@ -175,37 +213,67 @@ final class FeedReader: Sendable {
         )
     }
 
-    /// Listens until the hub closes or is silent for three heartbeats.
+    /// When a hub is looked for again.
+    private enum Next {
+        /// It has closed or died, and another one takes over; or it was silent, and listened to while
+        /// the log is looked at.
+        case atOnce
+        /// One is being opened or closed.
+        case soon
+        /// There is none for this feed.
+        case slowPoll
+    }
+
+    /// Listens until the hub closes or is silent for three heartbeats. While it is silent the log is
+    /// looked at as if there were none.
     private func follow(
         _ connection: FeedConnection,
         _ reader: StoreReader,
         _ progress: inout FeedProgress
-    ) throws {
+    ) throws -> Next {
+        let interval = parts.limits.slowPollInterval
+        let connected = connection.lastHeard
+        var lookCount = 1
         while goesOn {
-            let patience = parts.limits.slowPollInterval * 3
-            let deadline = Deadline(after: patience, from: connection.lastHeard)
+            let look = Deadline(
+                after: interval / 2 + interval * lookCount,
+                from: connection.lastHeard
+            )
             // A hub that speaks another language is none: the log is looked at.
-            guard let event = try? connection.next(until: deadline, wakingOn: wake) else { return }
+            guard let event = try? connection.next(until: look, wakingOn: wake) else {
+                return .slowPoll
+            }
             switch event {
-            case .timedOut, .closed: return
-            case .woken: wake?.drain()
+            case .timedOut:
+                if lookCount == 3 { return .atOnce }
+                lookCount += 1
+                try catchUp(reader, &progress)
+            case .closed:
+                // One that was closing already has never answered.
+                return connection.lastHeard == connected ? .soon : .atOnce
+            case .woken:
+                wake?.drain()
+                // A hub that is silent tells nothing of this process's own commit either.
+                if lookCount > 1 { try catchUp(reader, &progress) }
+            case .line(.error(let code, _)):
+                return code == NotifierLine.closingCode ? .soon : .slowPoll
             case .line(let line):
-                guard try take(line, reader, &progress) else { return }
+                lookCount = 1
+                try take(line, reader, &progress)
             }
         }
+        return .atOnce
     }
 
-    /// Returns whether the hub can be listened to further.
     private func take(
         _ line: HubLine,
         _ reader: StoreReader,
         _ progress: inout FeedProgress
-    ) throws -> Bool {
+    ) throws {
         switch line {
         case .range(let range):
             guard range.generation <= parts.token.generation else {
-                try catchUp(reader, &progress)
-                return true
+                return try catchUp(reader, &progress)
             }
             switch progress.take(range) {
             case .emit: emit(range, &progress)
@@ -224,9 +292,8 @@ final class FeedReader: Sendable {
                 try catchUp(reader, &progress)
             }
         case .resync, .generation: try catchUp(reader, &progress)
-        case .error: return false
+        case .error: break
         }
-        return true
     }
 
     /// Emits what the log holds after the position, then looks whether the generation is current.
@@ -263,12 +330,12 @@ final class FeedReader: Sendable {
         channel.send(progress.tell(range))
     }
 
-    private func waitForWake() throws {
+    private func waitForWake(atMost wait: Duration) throws {
         guard let wake else { return }
         var poll = Poll()
         poll.add(wake.raw, .readable)
-        let deadline = Deadline(after: parts.limits.slowPollInterval, from: parts.clock.now())
-        if try poll.wait(until: deadline) > 0 { wake.drain() }
+        let deadline = Deadline(after: wait, from: parts.clock.now())
+        if try poll.wait(until: deadline, clock: parts.clock) > 0 { wake.drain() }
     }
 }
 
@@ -281,36 +348,4 @@ extension FeedReader: Occupant {
 
     /// The thread waits for it by itself.
     func comeBack() {}
-}
-
-/// Makes the feeds of a session, and ends them with it.
-final class FeedFactory: Sendable {
-    private let parts: FeedReader.Parts
-    private let readers = Mutex<[Weak<FeedReader>]>([])
-
-    /// - Parameter parts: what a feed needs; position and excluded origin are set for each.
-    init(parts: FeedReader.Parts) { self.parts = parts }
-
-    func feed(
-        of session: Session,
-        after position: Position?,
-        without origin: String?
-    ) -> ChangeFeed {
-        var parts = parts
-        parts.after = position
-        parts.excludedOrigin = origin
-        return ChangeFeed(session: session) { [self, parts] in
-            let reader = FeedReader.start(parts)
-            readers.withLock { readers in
-                readers.removeAll { $0.value == nil }
-                readers.append(Weak(reader))
-            }
-            return reader
-        }
-    }
-
-    func close() {
-        let readers = readers.withLock { $0.compactMap(\.value) }
-        for reader in readers { reader.stop() }
-    }
 }

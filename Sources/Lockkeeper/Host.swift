@@ -7,20 +7,20 @@ import Synchronization
 
 /// The long-lived process of a workspace: it keeps the notifier's hub and the log short.
 ///
-/// Nothing but this needs a host: helpers write, read and switch without one.
+/// Nothing but this needs a host: helpers write, read, announce to each other and switch without one.
 public final class Host: Sendable {
     private let workspace: Workspace
     /// `nil` once it was closed, and while the process is suspended.
     private let service: Mutex<Service?>
 
-    /// What serves, and the locks that give the right to.
+    /// What serves, and the lock that gives the right to. The hub is the workspace's
+    /// (``HubSeat``), because a helper's may become the host's.
     fileprivate struct Service: ~Copyable, Sendable {
-        let hub: Hub
         let upkeep: LogUpkeep
         let host: LockGuard
-        let hubLock: LockGuard
 
-        /// Takes HOST and HUB and opens the socket.
+        /// Takes HOST, and the hub as soon as who has it gives it up. A helper that is stopped with it
+        /// keeps nobody from serving: the host asks again with each tick.
         ///
         /// - Throws: ``LockkeeperError`` with the code `hostRunning`.
         static func start(_ workspace: Workspace) throws -> Service {
@@ -28,27 +28,27 @@ public final class Host: Sendable {
                 let holders = try workspace.membership.holders(of: .host)
                 throw LockkeeperError.hostRunning(workspace.root, holders.map(\.description))
             }
-            let hubLock = try workspace.membership.acquire(
-                .hub,
-                .exclusive,
-                until: workspace.deadlineOfOpening()
-            )
-            let upkeep = try LogUpkeep(workspace)
-            let hub = try Hub(
-                path: workspace.paths.socket,
-                limits: workspace.limits,
-                clock: workspace.clock,
-                source: StoreLogs(workspace)
-            )
-            workspace.announcements.serve(through: hub)
-            return Service(hub: hub, upkeep: upkeep, host: host, hubLock: hubLock)
+            let soon = Deadline(after: hubWaitMax, from: SystemClock().now())
+            _ = try workspace.hubSeat.takeForHost(workspace, until: soon)
+            let upkeep = try LogUpkeep(workspace) { workspace in
+                // A socket that cannot be opened now is tried again with the next tick.
+                let now = Deadline(after: .zero, from: SystemClock().now())
+                _ = try? workspace.hubSeat.takeForHost(workspace, until: now)
+            }
+            return Service(upkeep: upkeep, host: host)
         }
+
+        /// How long a host that begins to serve waits for the hub of a helper, which runs and gives it
+        /// up at once, or is stopped.
+        private static let hubWaitMax = Duration.seconds(1)
     }
 
     fileprivate init(_ workspace: Workspace, _ service: consuming sending Service) {
         self.workspace = workspace
         self.service = Mutex(service)
     }
+
+    deinit { stop() }
 
     /// Stops serving and lets the locks go. Sessions stay open.
     public func close() async {
@@ -58,11 +58,13 @@ public final class Host: Sendable {
         try? await blocking("lk-close") { host.stop() }
     }
 
-    /// Stops serving; ``goOn()`` serves again. Blocks.
+    /// Stops serving; ``goOn()`` serves again. Blocks; does nothing the second time.
     func stop() {
-        workspace.announcements.serve(through: nil)
-        service.withLock { $0?.hub }?.close()
-        service.withLock { $0?.upkeep }?.close()
+        guard let upkeep = service.withLock({ $0?.upkeep }) else { return }
+        // It might take the hub once more.
+        upkeep.close()
+        workspace.hubSeat.vacate(workspace)
+        // HOST last: feeds leave the hub to a host while there is one.
         service.withLock { $0 = nil }
     }
 
@@ -74,17 +76,6 @@ public final class Host: Sendable {
         if service.withLock({ $0 != nil }) { return }
         var fresh: Service? = try .start(workspace)
         service.withLock { swap(&$0, &fresh) }
-    }
-
-    func announceGeneration(
-        _ account: AccountID,
-        _ generation: Generation,
-        _ state: AccountState
-    ) {
-        service.withLock { $0?.hub }?.changeGeneration(
-            of: account,
-            to: GenerationChange(generation: generation, state: state)
-        )
     }
 }
 

@@ -74,7 +74,12 @@ final class LogUpkeep: Sendable {
     private let thread: WorkerThread
 
     /// Starts the thread.
-    init(_ workspace: Workspace) throws {
+    ///
+    /// - Parameter tick: what else the host does with each tick, on the same thread.
+    init(
+        _ workspace: Workspace,
+        tick: @escaping @Sendable (Workspace) -> Void = { _ in }
+    ) throws {
         let interval = workspace.limits.slowPollInterval
         thread = try WorkerThread.start(name: "lk-upkeep") { [isClosed, weak workspace] in
             var watches: [AccountID: LogWatch] = [:]
@@ -83,6 +88,7 @@ final class LogUpkeep: Sendable {
                 let next = Deadline(after: interval, from: clock.now())
                 if isClosed.wait(until: next, for: { $0 ? true : nil }) == true { return }
                 guard let workspace else { return }
+                tick(workspace)
                 // What cannot be read now is looked at again with the next tick.
                 let records = (try? workspace.registry.use { try $0.accounts() }) ?? []
                 for record in records where record.messagesFile > 0 {

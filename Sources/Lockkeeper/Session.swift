@@ -60,8 +60,7 @@ public final class Session: Sendable {
     public func changes(after position: Position? = nil, without origin: String? = nil)
         -> ChangeFeed
     {
-        // The feed keeps the session: a caller that lets go of it still follows.
-        feeds.feed(of: self, after: position, without: origin)
+        database.feed(after: position, without: origin)
     }
 
     /// Finishes what runs, tells those who wait that the session closed, and closes every connection.

@@ -33,6 +33,17 @@ struct SessionBuilder {
         }
         let writer = isReadOnly ? nil : try makeWriter(files.stay, opener, users)
         let ending = SessionEnding(wallClock: workspace.wallClock)
+        let feeds = FeedFactory(
+            parts: FeedReader.Parts(
+                token: token,
+                after: nil,
+                excludedOrigin: nil,
+                limits: workspace.limits,
+                clock: workspace.clock,
+                attachment: attachment,
+                opener: opener
+            )
+        )
         let database = AccountDatabase(
             token: token,
             store: try writer?.store ?? identity(opener.reader(files.stay)),
@@ -43,23 +54,11 @@ struct SessionBuilder {
                 open: openReader
             ),
             users: users,
+            feeds: feeds,
             limits: workspace.limits,
             clock: workspace.clock,
             requiredState: isReadOnly ? nil : .active,
             ending: ending
-        )
-        let feeds = FeedFactory(
-            parts: FeedReader.Parts(
-                token: token,
-                after: nil,
-                excludedOrigin: nil,
-                socketPath: workspace.paths.socket,
-                limits: workspace.limits,
-                clock: workspace.clock,
-                announcements: workspace.announcements,
-                attachment: attachment,
-                opener: opener
-            )
         )
         try? attachment.membership.setActivity(.idle)
         return Session(

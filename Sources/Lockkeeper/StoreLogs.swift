@@ -36,16 +36,19 @@ final class StoreLogs: HubSource {
     }
 
     private func read(_ reader: StoreReader, after position: Position?) throws -> LogReading {
-        let head = try reader.head()
-        guard let position else {
-            return LogReading(head: try storeHead(head, reader), ranges: [])
-        }
+        guard let position else { return try reading(reader, ranges: []) }
         switch try reader.catchUp(after: position, limit: Self.readMax) {
-        case .ranges(let ranges, _):
-            return LogReading(head: try storeHead(reader.head(), reader), ranges: ranges)
-        case .resync:
-            return LogReading(head: try storeHead(reader.head(), reader), ranges: nil)
+        case .ranges(let ranges, _): return try reading(reader, ranges: ranges)
+        case .resync: return try reading(reader, ranges: nil)
         }
+    }
+
+    private func reading(_ reader: StoreReader, ranges: [ChangeRange]?) throws -> LogReading {
+        LogReading(
+            head: try storeHead(reader.head(), reader),
+            ranges: ranges,
+            logPath: reader.logPath
+        )
     }
 
     private func storeHead(_ head: StoreReader.Head, _ reader: StoreReader) throws -> StoreHead {

@@ -128,6 +128,8 @@ extension Workspace {
         let (host, attachments) = live()
         host?.stop()
         for attachment in attachments { try attachment.leave(.suspended, until: deadline) }
+        // Feeds, which might stand for it, have left with their accounts.
+        hubSeat.vacate(self)
         for attachment in attachments { try attachment.membership.detach() }
         try registry.close()
         try membership.detach()

@@ -1,5 +1,6 @@
 import LockkeeperDomain
 import LockkeeperLocking
+import LockkeeperNotifier
 import LockkeeperPlatform
 import LockkeeperStorage
 import Synchronization
@@ -174,13 +175,10 @@ extension Workspace {
     /// Tells this process's sessions and the hub's subscribers that the right to write has changed
     /// hands. Others find out from the fence.
     func announce(_ token: FencingToken, _ accountState: AccountState) {
-        let (host, superseded) = state.withLock { state in
-            (
-                state.host?.value,
-                state.sessions.filter {
-                    $0.key.account == token.account && $0.key.generation < token.generation
-                }
-            )
+        let superseded = state.withLock { state in
+            state.sessions.filter {
+                $0.key.account == token.account && $0.key.generation < token.generation
+            }
         }
         for (held, session) in superseded {
             session.value?.end(
@@ -192,6 +190,9 @@ extension Workspace {
                 )
             )
         }
-        host?.announceGeneration(token.account, token.generation, accountState)
+        announcements.announce(
+            token.account,
+            GenerationChange(generation: token.generation, state: accountState)
+        )
     }
 }

@@ -24,6 +24,7 @@ public final class Workspace: Sendable {
     let registry: RegistryHandle
     let membership: LockFileMembership
     let announcements: Announcements
+    let hubSeat = HubSeat()
     let timer = DeadlineTimer(name: "lk-timer")
     let state = Mutex<State>(State())
     /// What runs in this instance, and whether it is suspended.
@@ -225,6 +226,8 @@ public final class Workspace: Sendable {
         }
         await host?.close()
         for session in sessions { await session.close() }
+        // Closing cannot fail; `blocking` only moves it off the cooperative pool.
+        try? await blocking("lk-close") { [self] in hubSeat.close(self) }
         announcements.close()
     }
 

@@ -27,13 +27,15 @@ package final class Hub: Sendable {
     ///   - lineWaitMax: How long a client may take for one line, its first one from connecting on.
     ///   - clock: Where deadlines are read from; the kernel's waits follow it.
     ///   - source: Where the logs are read.
+    ///   - handOver: How it gives way to another hub, where it does.
     /// - Throws: ``NotifierError`` when the socket or a thread cannot be had.
     package init(
         path: String,
         limits: Limits,
         lineWaitMax: Duration = .seconds(10),
         clock: any MonotonicClock,
-        source: any HubSource
+        source: any HubSource,
+        handOver: HubHandOver? = nil
     ) throws(NotifierError) {
         let status = HubStatus()
         self.status = status
@@ -56,8 +58,10 @@ package final class Hub: Sendable {
                     limits: limits,
                     lineWaitMax: lineWaitMax,
                     clock: clock,
-                    status: status
+                    status: status,
+                    handOver: handOver
                 ).run()
+                handOver?.ended()
             }
         } catch {
             throw .system(error)

@@ -14,6 +14,11 @@ final class HubLoop {
     private let lineWaitMax: Duration
     private let clock: any MonotonicClock
     private let status: HubStatus
+    private let handOver: HubHandOver?
+    /// Another hub takes over: this round is the last.
+    private var isHandingOver = false
+
+    private let watches = LogWatches()
 
     private var machine: HubStateMachine
     private var connections: [ConnectionID: HubConnection] = [:]
@@ -39,7 +44,8 @@ final class HubLoop {
         limits: Limits,
         lineWaitMax: Duration,
         clock: any MonotonicClock,
-        status: HubStatus
+        status: HubStatus,
+        handOver: HubHandOver?
     ) {
         self.listener = listener
         self.mailbox = mailbox
@@ -48,6 +54,7 @@ final class HubLoop {
         self.lineWaitMax = lineWaitMax
         self.clock = clock
         self.status = status
+        self.handOver = handOver
         machine = HubStateMachine(limits: limits)
         nextTick = Deadline(after: limits.slowPollInterval, from: clock.now())
         receiveBuffer = .allocate(byteCount: limits.notifierLineByteCountMax, alignment: 16)
@@ -63,7 +70,7 @@ final class HubLoop {
             status.failure.withLock { $0 = .system(error) }
         }
         for connection in connections.values {
-            connection.close(code: "closing", reason: "the hub closes")
+            connection.close(code: NotifierLine.closingCode, reason: "the hub closes")
         }
         connections = [:]
         polled = []
@@ -83,12 +90,15 @@ final class HubLoop {
             if ready != [] { serve(connection, ready, at: now) }
         }
         if poll.ready(at: Self.listenerIndex) != [] { accept(at: now) }
+        for account in watches.takeDue(at: now, head: machine.head(of:)) {
+            machine.look(at: account)
+        }
         machine.endRound(at: now)
         if nextTick.hasPassed(at: now) { tick(at: now) }
         sendActive()
         perform(machine.takeActions())
         closeFinished()
-        return true
+        return !isHandingOver
     }
 
     private func waitForSomething() throws(SystemCallError) {
@@ -100,14 +110,22 @@ final class HubLoop {
             poll.add(connection.socket.raw, connection.interest)
             polled.append(connection)
         }
-        _ = try poll.wait(until: min(nextTick, machine.nextDeadline ?? .never), clock: clock)
+        // Last, because there may be none.
+        if let raw = watches.raw { poll.add(raw, .readable) }
+        let deadlines = [machine.nextDeadline, watches.nextDeadline].compactMap(\.self)
+        _ = try poll.wait(until: deadlines.reduce(nextTick, min), clock: clock)
     }
 
     private func takeMail(at now: MonotonicInstant) -> Bool {
         let mail = mailbox.take()
         for range in mail.announcements { machine.announce(range) }
         for account in mail.looks { machine.look(at: account) }
-        for (request, outcome) in mail.outcomes { machine.finish(request, outcome, at: now) }
+        for (request, outcome) in mail.outcomes {
+            machine.finish(request, outcome, at: now)
+            if case .reading(let log) = outcome, let path = log.logPath {
+                watches.follow(request.account, at: path, now: now)
+            }
+        }
         for (account, change) in mail.changes { machine.changeGeneration(of: account, to: change) }
         return !mail.isStopping
     }
@@ -200,10 +218,15 @@ final class HubLoop {
             switch try NotifierLine.decodeClientLine(line) {
             case .announce(let range): machine.announce(range)
             case .subscribe(let request): machine.subscribe(request, by: connection.id)
+            case .release: considerHandOver()
             }
         } catch {
             connection.close(code: "invalid-line", reason: error.description)
         }
+    }
+
+    private func considerHandOver() {
+        if !isHandingOver, let handOver { isHandingOver = handOver.begins() }
     }
 
     private func tick(at now: MonotonicInstant) {
@@ -218,6 +241,7 @@ final class HubLoop {
             }
         }
         restoreListener()
+        considerHandOver()
     }
 
     /// A temporary-file cleaner may have removed the socket (B107). Connections stay as they are.

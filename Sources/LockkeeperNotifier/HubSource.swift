@@ -9,11 +9,14 @@ package struct LogReading: Sendable, Hashable {
     /// position is not one of this store's log any more, so that the reader must start from a
     /// snapshot. Empty when no position was given.
     package var ranges: [ChangeRange]?
+    /// The file that moves with each commit, where there is one to watch.
+    package var logPath: String?
 
-    /// Joins the two.
-    package init(head: StoreHead, ranges: [ChangeRange]?) {
+    /// Joins them.
+    package init(head: StoreHead, ranges: [ChangeRange]?, logPath: String? = nil) {
         self.head = head
         self.ranges = ranges
+        self.logPath = logPath
     }
 }
 

@@ -68,6 +68,11 @@ struct HubStateMachine: Sendable {
     /// Whether a connection has subscribed.
     func hasSubscription(_ connection: ConnectionID) -> Bool { subscriptions[connection] != nil }
 
+    /// The newest commit that is known of an account; `nil` where nobody listens to it.
+    func head(of account: AccountID) -> CommitNumber? {
+        streams[account].map { $0.head?.head ?? CommitNumber(0) }
+    }
+
     /// When held ranges are due, if there are any.
     var nextDeadline: Deadline? {
         touched.lazy.compactMap { streams[$0]?.mergeDeadline }.min()

@@ -10,6 +10,7 @@ extension NotifierLine {
     ) throws(NotifierError) -> ClientLine {
         let fields = try Fields(line)
         if let announced = fields.announced.first { return .announce(try announced.range()) }
+        if fields.release == "hub" { return .release }
         guard let subscribed = fields.subscribe else {
             throw .invalidLine(reason: "it holds neither \"subscribe\" nor \"announce\"")
         }
@@ -44,6 +45,7 @@ private struct Fields {
     var subscribe: [UInt8]?
     var after: String?
     var without: String?
+    var release: String?
     /// The range of an announcement: none or one, as an array because a struct cannot hold itself.
     var announced: [Fields] = []
     var account: [UInt8]?
@@ -99,6 +101,7 @@ private struct Fields {
         case "subscribe": subscribe = try scanner.readStringBytes()
         case "after": after = try readOptionalString(&scanner)
         case "without": without = try readOptionalString(&scanner)
+        case "release": release = try scanner.readString()
         case "account": account = try scanner.readStringBytes()
         case "store": store = try scanner.readString()
         case "generation": generation = try scanner.readInteger()

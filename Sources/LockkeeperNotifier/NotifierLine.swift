@@ -8,9 +8,11 @@ package import LockkeeperDomain
 //
 //     {"subscribe":ACCOUNT,"after":POSITION or null,"without":ORIGIN or null}
 //     {"announce":RANGE}
+//     {"release":"hub"}
 //
 // "after" is where the client stands; without it the client starts at the head that the answer
 // names. Ranges that only ORIGIN wrote are not sent; the next one then continues from before them.
+// "release" is a host's: a helper's hub ends if a host waits for HUB; any other passes it over.
 //
 // From hub to client, to "subscribe" first the head, then what the client asked for:
 //
@@ -54,6 +56,7 @@ package struct SubscriptionRequest: Sendable, Hashable {
 enum ClientLine: Sendable, Hashable {
     case subscribe(SubscriptionRequest)
     case announce(ChangeRange)
+    case release
 }
 
 /// A line from the hub.
@@ -76,6 +79,20 @@ package enum HubLine: Sendable, Hashable {
 package enum NotifierLine {
     /// The largest magnitude that every reader of JSON holds exactly.
     private static let exactIntegerMax: Int64 = 1 << 53 - 1
+
+    /// The code of the error with which a hub that ends says good-bye.
+    package static let closingCode = "closing"
+
+    /// Encodes the line by which a host asks for the hub.
+    static func encodeRelease() -> [UInt8] {
+        var writer = JSONWriter()
+        writer.beginObject()
+        writer.key("release")
+        writer.string("hub")
+        writer.endObject()
+        writer.endLine()
+        return writer.bytes
+    }
 
     /// Encodes a client's line with its newline; `nil` when it cannot be brought below the limit.
     static func encode(_ line: ClientLine, byteCountMax: Int) -> [UInt8]? {
@@ -101,6 +118,7 @@ package enum NotifierLine {
                 write(range, detail, into: &writer)
                 writer.endObject()
             }
+        case .release: return encodeRelease()
         }
     }
 

@@ -182,8 +182,7 @@ package enum StoreFile {
         _ environment: StoreEnvironment,
         _ busyDeadline: Deadline
     ) throws(StorageError) -> Connection {
-        let isBookkeeping = environment.isBookkeeping
-        let tracker = WriteTracker { name in ownTables.contains(name) || isBookkeeping(name) }
+        let tracker = WriteTracker { isLeftOut($0, environment) }
         do throws(SQLiteError) {
             return try Connection(
                 path: path,
@@ -203,6 +202,11 @@ package enum StoreFile {
             }
             throw .sqlite(error)
         }
+    }
+
+    /// Whether commits say nothing of a table.
+    static func isLeftOut(_ name: String, _ environment: StoreEnvironment) -> Bool {
+        ownTables.contains(name) || environment.isBookkeeping(name)
     }
 
     private static let ownTables: Set<String> = ["lk_fence", "lk_commit", "lk_migration"]

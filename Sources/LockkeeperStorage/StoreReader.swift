@@ -12,7 +12,11 @@ package final class StoreReader {
     /// The store.
     package let store: StoreIdentity
 
+    /// The file to which every commit is written.
+    package var logPath: String { path + "-wal" }
+
     private let path: String
+    private let environment: StoreEnvironment
     private let purpose: ReadPurpose
     private let watcher: (any SnapshotWatcher)?
 
@@ -44,6 +48,7 @@ package final class StoreReader {
         self.account = account
         self.store = fence.store
         self.path = path
+        self.environment = environment
         self.purpose = purpose
         self.watcher = watcher
     }
@@ -65,9 +70,50 @@ package final class StoreReader {
         deadline: Deadline,
         body: (Connection) throws -> Value
     ) throws -> Value {
+        try fenced(token, state, purpose ?? self.purpose, deadline) { _ in
+            try connection.withPolicy(.restricted) { connection throws in try body(connection) }
+        }
+    }
+
+    /// What one snapshot showed, and what of later commits would show something else.
+    package struct Observed<Value> {
+        /// What the closure returned.
+        package let value: Value
+        /// The newest commit in the snapshot.
+        package let position: Position
+        /// What was read.
+        package let footprint: ReadFootprint
+    }
+
+    /// ``read(token:requiring:for:deadline:body:)``, with what it read and where in the log.
+    package func observe<Value>(
+        token: FencingToken,
+        requiring state: AccountState? = .active,
+        deadline: Deadline,
+        body: (Connection) throws -> Value
+    ) throws -> Observed<Value> {
+        try fenced(token, state, purpose, deadline) { log in
+            let (value, tables) = try connection.withPolicy(.restricted) { connection throws in
+                try connection.notingReads(body)
+            }
+            return Observed(
+                value: value,
+                position: Position(store: store, commit: log.head),
+                footprint: ReadFootprint(tables: tables) { StoreFile.isLeftOut($0, environment) }
+            )
+        }
+    }
+
+    private func fenced<Value>(
+        _ token: FencingToken,
+        _ state: AccountState?,
+        _ purpose: ReadPurpose,
+        _ deadline: Deadline,
+        _ body: (Log) throws -> Value
+    ) throws -> Value {
         precondition(token.account == account, "a token of another account reached this store")
         connection.busyDeadline = deadline
-        return try snapshot(purpose ?? self.purpose) { log throws in
+        return try snapshot(purpose) { log throws in
             guard log.generation == token.generation, state == nil || log.state == state else {
                 throw StorageError.superseded(
                     held: token,
@@ -75,9 +121,7 @@ package final class StoreReader {
                     state: log.state
                 )
             }
-            return try connection.withPolicy(.restricted) { connection throws in
-                try body(connection)
-            }
+            return try body(log)
         }
     }
 
@@ -287,3 +331,5 @@ package final class StoreReader {
         }
     }
 }
+
+extension StoreReader.Observed: Sendable where Value: Sendable {}

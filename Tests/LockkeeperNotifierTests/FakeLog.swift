@@ -1,5 +1,7 @@
 import LockkeeperDomain
 import LockkeeperNotifier
+import LockkeeperPlatform
+import LockkeeperTestSupport
 import Synchronization
 
 /// Commit logs of accounts in memory: what the floor above reads from databases.
@@ -7,6 +9,10 @@ final class FakeLog: HubSource {
     private let accounts = Mutex<[AccountID: Account]>([:])
     private let gate = Mutex<(@Sendable (AccountID) -> Void)?>(nil)
     private let readCountMax: Int
+    private let directory: TemporaryDirectory?
+
+    /// The file that stands for the logs of all accounts, where there is one.
+    var logPath: String? { directory?.file("log") }
 
     struct Account: Sendable {
         var head: StoreHead
@@ -17,9 +23,16 @@ final class FakeLog: HubSource {
 
     struct Broken: Error {}
 
-    /// - Parameter readCountMax: How many ranges one reading gives.
-    init(_ ids: AccountID..., readCountMax: Int = 256) {
+    /// - Parameters:
+    ///   - readCountMax: How many ranges one reading gives.
+    ///   - directory: Where a file is kept that ``moveFile()`` writes to.
+    init(
+        _ ids: AccountID...,
+        readCountMax: Int = 256,
+        logIn directory: TemporaryDirectory? = nil
+    ) {
         self.readCountMax = readCountMax
+        self.directory = directory
         for id in ids {
             accounts.withLock { accounts in
                 accounts[id] = Account(head: .fixture(store: UInt8(accounts.count + 1)))
@@ -33,16 +46,27 @@ final class FakeLog: HubSource {
             guard let found = accounts[account] else { return nil }
             accounts[account]?.readCount += 1
             if found.isBroken { throw Broken() }
-            guard let position else { return LogReading(head: found.head, ranges: []) }
+            guard let position else { return reading(found.head, []) }
             let isKnown =
                 position.commit == found.head.oldest
                 || found.commits.contains { $0.last == position.commit }
             guard position.store == found.head.store, isKnown else {
-                return LogReading(head: found.head, ranges: nil)
+                return reading(found.head, nil)
             }
             let after = found.commits.filter { $0.last > position.commit }
-            return LogReading(head: found.head, ranges: Array(after.prefix(readCountMax)))
+            return reading(found.head, Array(after.prefix(readCountMax)))
         }
+    }
+
+    private func reading(_ head: StoreHead, _ ranges: [ChangeRange]?) -> LogReading {
+        LogReading(head: head, ranges: ranges, logPath: logPath)
+    }
+
+    /// Writes to the file, which is made where it is missing.
+    func moveFile() throws {
+        guard let logPath else { preconditionFailure("the log was made without a file") }
+        let file = try FileDescriptor(opening: logPath, [.readWrite, .create])
+        try file.write([1])
     }
 
     /// Called on the hub's reading thread before each reading.

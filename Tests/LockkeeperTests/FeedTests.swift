@@ -89,7 +89,8 @@ struct FeedTests {
             var last = start.commit
             while last < head.commit, let range = try await feed.next() {
                 #expect(range.predecessor == last)
-                #expect(range.origins == ["helper"])
+                // Where a hub joined them, a range may hold both.
+                #expect(range.origins.contains("helper"))
                 last = range.last
             }
             #expect(last == head.commit)
