@@ -18,9 +18,19 @@ extension MessageStore {
         before place: MessagePlace? = nil,
         limit: Int
     ) async throws -> [StoredMessage] {
+        let page = page(of: conversation, before: place, limit: limit)
+        return try await session.database.readConnection(page)
+    }
+
+    /// Reads a page of a timeline on a connection.
+    func page(
+        of conversation: ConversationID,
+        before place: MessagePlace?,
+        limit: Int
+    ) -> @Sendable (Connection) throws -> [StoredMessage] {
         precondition(limit > 0, "a page has at least one message")
         let ownID = rules.ownID
-        return try await session.database.readConnection { connection in
+        return { connection in
             guard let row = try ConversationRow.find(conversation, in: connection) else {
                 return []
             }
@@ -82,8 +92,15 @@ extension MessageStore {
 
     /// The conversations by the time of their last message, newest first.
     public func conversations(limit: Int? = nil) async throws -> [ConversationInfo] {
+        try await session.database.readConnection(conversationList(limit: limit))
+    }
+
+    /// Reads the list of conversations on a connection.
+    func conversationList(
+        limit: Int?
+    ) -> @Sendable (Connection) throws -> [ConversationInfo] {
         let ownID = rules.ownID
-        return try await session.database.readConnection { connection in
+        return { connection in
             let select = try connection.statement(
                 """
                 SELECT m.message_id, m.seq, m.sender, m.sent_at, m.server_at, m.body, m.version,

@@ -2,7 +2,7 @@ import LockkeeperDomain
 import LockkeeperSQLite
 
 /// A message as it stands in the store, defaults applied.
-public struct StoredMessage: Sendable, Hashable {
+public struct StoredMessage: Sendable, Hashable, Identifiable {
     /// The conversation.
     public let conversation: ConversationID
     /// The message's id.
@@ -80,7 +80,7 @@ public struct MessagePlace: Sendable, Hashable {
 }
 
 /// A conversation as a list shows it.
-public struct ConversationInfo: Sendable, Hashable {
+public struct ConversationInfo: Sendable, Hashable, Identifiable {
     /// The conversation.
     public let id: ConversationID
     /// Its last message that was not deleted.

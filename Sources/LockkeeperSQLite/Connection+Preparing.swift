@@ -42,7 +42,8 @@ extension Connection {
             throw SQLiteError(code: .misuse, message: "SQL holds NUL", operation: .prepare)
         }
         let facts = core.authorizer.tracker == nil ? nil : WriteFacts(sql: text)
-        core.authorizer.beginPreparing(facts)
+        let reads = core.authorizer.tracker == nil ? ReadTables() : nil
+        core.authorizer.beginPreparing(facts, reads)
         defer { core.authorizer.endPreparing() }
         var handle: OpaquePointer?
         var tail: UnsafePointer<CChar>?
@@ -70,6 +71,7 @@ extension Connection {
             handle: handle,
             core: core,
             facts: facts.flatMap { $0.isEmpty ? nil : $0 },
+            reads: reads,
             refusal: refusal
         )
         return (statement, code.1)

@@ -108,6 +108,11 @@ final class ConnectionCore {
         }
     }
 
+    /// Whether a name is that of a table or view whose content is rows of the main database alone.
+    func isOrdinaryTable(_ name: String) -> Bool {
+        asking { catalogue.isOrdinary(name, in: database) }
+    }
+
     private func asking<Result>(_ question: () -> Result) -> Result {
         authorizer.isSuspended = true
         defer { authorizer.isSuspended = false }

@@ -17,6 +17,7 @@ package final class Statement {
     private let core: ConnectionCore
     private let handle: OpaquePointer
     private let facts: WriteFacts?
+    private let reads: ReadTables?
     private(set) var isActive = false
     /// Whether an execution has begun of which the tracker was not told.
     private var hasRun = false
@@ -32,11 +33,13 @@ package final class Statement {
         handle: OpaquePointer,
         core: ConnectionCore,
         facts: WriteFacts?,
+        reads: ReadTables?,
         refusal: StatementRefusal?
     ) {
         self.handle = handle
         self.core = core
         self.facts = facts
+        self.reads = reads
         self.refusal = refusal
     }
 
@@ -104,6 +107,7 @@ package final class Statement {
 
     private func prepareToRun() throws(SQLiteError) {
         try core.requireUsable(.step)
+        if let reads { core.authorizer.beginRunning(reads) }
         guard let facts, let tracker = core.authorizer.tracker else { return }
         if facts.resolvedEpoch != tracker.schemaEpoch { core.resolve(facts) }
         if !facts.tablesWithoutRows.isEmpty { changesBefore = sqlite3_total_changes(core.database) }

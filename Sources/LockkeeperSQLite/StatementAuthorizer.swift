@@ -21,6 +21,10 @@ final class StatementAuthorizer {
     /// What the statement that is being prepared may write. Also set while a statement begins to
     /// run, since SQLite may prepare it again.
     var facts: WriteFacts?
+    /// The same for what it reads, on connections that only read.
+    var reads: ReadTables?
+    /// What the statements of one closure read, where that is noted.
+    var observed: Set<String>?
     /// Whether a statement is being prepared for the first time. Outside of that, what is asked
     /// comes from preparing again, and so from another schema.
     var isPreparing = false
@@ -62,8 +66,9 @@ final class StatementAuthorizer {
     }
 
     /// Begins a statement: what is asked from now on is about it.
-    func beginPreparing(_ facts: WriteFacts?) {
+    func beginPreparing(_ facts: WriteFacts?, _ reads: ReadTables?) {
         self.facts = facts
+        self.reads = reads
         isPreparing = true
         refusal = nil
         droppedTable = nil
@@ -72,7 +77,20 @@ final class StatementAuthorizer {
     /// Ends a statement.
     func endPreparing() {
         facts = nil
+        reads = nil
         isPreparing = false
+    }
+
+    /// A statement that was prepared begins to run.
+    func beginRunning(_ reads: ReadTables) {
+        // SQLite may find now that the schema changed, and then prepares the statement again.
+        self.reads = reads
+        observed?.formUnion(reads.names)
+    }
+
+    private func noteRead(_ name: String, in reads: ReadTables) {
+        reads.names.insert(name)
+        observed?.insert(name)
     }
 
     private func judge(
@@ -84,7 +102,10 @@ final class StatementAuthorizer {
     ) -> Int32 {
         if isSuspended { return SQLITE_OK }
         switch action {
-        case SQLITE_READ, SQLITE_SELECT, SQLITE_FUNCTION, SQLITE_RECURSIVE:
+        case SQLITE_READ:
+            if let reads { noteRead(Self.text(first), in: reads) }
+            return SQLITE_OK
+        case SQLITE_SELECT, SQLITE_FUNCTION, SQLITE_RECURSIVE:
             return SQLITE_OK
         case SQLITE_TRANSACTION, SQLITE_SAVEPOINT:
             return refuse(.transactionControl)
@@ -127,14 +148,13 @@ final class StatementAuthorizer {
             let isRowwise =
                 action == SQLITE_DELETE && !isDropped(name) && !tracker.isIgnored(table)
             return isRowwise ? SQLITE_IGNORE : SQLITE_OK
-        case SQLITE_CREATE_TABLE, SQLITE_CREATE_VTABLE:
+        // A view that is another one shows other rows.
+        case SQLITE_CREATE_TABLE, SQLITE_CREATE_VTABLE, SQLITE_CREATE_VIEW:
             noteSchema(of: Self.text(first), tracker)
         case SQLITE_DROP_TABLE, SQLITE_DROP_VTABLE, SQLITE_DROP_VIEW, SQLITE_DROP_TEMP_VIEW,
             SQLITE_DROP_TEMP_TABLE:
             droppedTable = Self.text(first)
-            if action == SQLITE_DROP_TABLE || action == SQLITE_DROP_VTABLE {
-                noteSchema(of: Self.text(first), tracker)
-            }
+            noteSchema(of: Self.text(first), tracker)
         case SQLITE_ALTER_TABLE:
             noteSchema(of: Self.text(second), tracker)
         default:

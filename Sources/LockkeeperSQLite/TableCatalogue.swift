@@ -3,6 +3,7 @@ import CLockkeeperSQLite
 /// Asks the schema what the authoriser and the update hook do not say about tables.
 final class TableCatalogue {
     private var kindStatement: OpaquePointer?
+    private var ordinaryStatement: OpaquePointer?
 
     /// Whether rows go unreported, the column that stands for the row id, and the virtual table
     /// that a shadow table belongs to. `index_info` answers for a table's name only when the table
@@ -19,6 +20,15 @@ final class TableCatalogue {
             WHERE owner.sql LIKE 'CREATE VIRTUAL TABLE%'
               AND table_.name = owner.name || '_' || suffix.column1)
         FROM main.sqlite_schema AS table_ WHERE table_.type = 'table' AND table_.name = ?1
+        """
+
+    /// A temporary object of the same name would stand before the main one.
+    private static let ordinaryQuery = """
+        SELECT 1 FROM main.sqlite_schema
+        WHERE type IN ('table', 'view') AND name = ?1 COLLATE NOCASE
+          AND sql NOT LIKE 'CREATE VIRTUAL TABLE%'
+          AND NOT EXISTS (SELECT 1 FROM temp.sqlite_temp_schema
+            WHERE type IN ('table', 'view') AND name = ?1 COLLATE NOCASE)
         """
 
     private static let triggerQuery = """
@@ -40,6 +50,18 @@ final class TableCatalogue {
         return .rows(rowIDColumn: text(statement, 1))
     }
 
+    /// Whether a name is that of a table or view whose content is rows of the main database alone; not
+    /// where that cannot be looked up.
+    func isOrdinary(_ name: String, in database: OpaquePointer) -> Bool {
+        if ordinaryStatement == nil {
+            ordinaryStatement = prepare(Self.ordinaryQuery, in: database)
+        }
+        guard let statement = ordinaryStatement else { return false }
+        defer { sqlite3_reset(statement) }
+        sqlite3_bind_text(statement, 1, name, -1, lk_sqlite_transient())
+        return sqlite3_step(statement) == SQLITE_ROW
+    }
+
     /// Whether some trigger of the schema may replace rows.
     func triggersReplace(_ database: OpaquePointer) -> Bool {
         guard let statement = prepare(Self.triggerQuery, in: database) else { return true }
@@ -51,6 +73,8 @@ final class TableCatalogue {
     func finalize() {
         sqlite3_finalize(kindStatement)
         kindStatement = nil
+        sqlite3_finalize(ordinaryStatement)
+        ordinaryStatement = nil
     }
 
     private func prepare(_ query: String, in database: OpaquePointer) -> OpaquePointer? {

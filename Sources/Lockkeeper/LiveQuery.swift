@@ -1,0 +1,168 @@
+import LockkeeperDomain
+package import LockkeeperSQLite
+import LockkeeperStorage
+import Synchronization
+
+/// A query that stays live: its value now, and a new one whenever a commit of any process touched
+/// what it read.
+///
+/// The first value comes from one read and waits for no writer, hub or commit. What the query reads
+/// is taken from SQLite as it runs, each time anew; where that cannot be told (virtual tables, the
+/// schema) every commit counts. Each value is one consistent snapshot. The query runs when the
+/// consumer asks for the next value: while it is slow, any number of commits become one run.
+///
+/// It outlives suspension, exclusive work and a hub's death, and goes on by itself where the log was
+/// pruned. It ends with a ``LockkeeperError``, `superseded` when the generation is no longer
+/// current; with what the query throws; and quietly when its task is cancelled or the session
+/// closed. Each iterator is a query of its own.
+public struct LiveQuery<Value: Sendable>: AsyncSequence, Sendable {
+    /// The values.
+    public typealias Element = Value
+
+    let database: AccountDatabase
+    let topics: Set<[UInt8]>?
+    let query: @Sendable (Connection) throws -> Value
+    /// Whether a value says nothing new after another one.
+    var isRepeated: (@Sendable (_ last: Value, _ next: Value) -> Bool)?
+
+    /// Starts the query.
+    public func makeAsyncIterator() -> Iterator { Iterator(self) }
+
+    /// The consumer's side of one live query.
+    ///
+    /// ```
+    /// fresh ──first read──▶ following ──range that touches, newer than the last read──▶ read
+    ///                          ▲   │                                                     │
+    ///                          │   └──the log was pruned: read, follow from there        │
+    ///                          └─────────────────────────────────────────────────────────┘
+    /// any ──error, cancelled, session closed──▶ ended
+    /// ```
+    public final class Iterator: AsyncIteratorProtocol {
+        private enum State {
+            case fresh
+            case following(ChangeFeed.Iterator, Reading)
+            case ended
+        }
+
+        /// What the last read showed.
+        private struct Reading {
+            var position: Position
+            var footprint: ReadFootprint
+            var value: Value
+        }
+
+        private let live: LiveQuery
+        private var state = State.fresh
+
+        init(_ live: LiveQuery) { self.live = live }
+
+        /// The next value; `nil` once the task was cancelled or the session closed.
+        public func next() async throws -> Value? {
+            do {
+                let value = try await nextValue()
+                if value == nil { state = .ended }
+                return value
+            } catch {
+                state = .ended
+                throw error
+            }
+        }
+
+        private func nextValue() async throws -> Value? {
+            while true {
+                switch state {
+                case .ended: return nil
+                case .fresh:
+                    guard let reading = try await read() else { return nil }
+                    follow(reading)
+                    return reading.value
+                case .following(let feed, let last):
+                    guard let reading = try await reading(after: last, feed) else { return nil }
+                    if live.isRepeated?(last.value, reading.value) != true { return reading.value }
+                }
+            }
+        }
+
+        private func follow(_ reading: Reading) {
+            let feed = live.database.feed(after: reading.position)
+            state = .following(feed.makeAsyncIterator(), reading)
+        }
+
+        /// Waits for a commit that concerns the query, and reads.
+        private func reading(
+            after last: Reading,
+            _ feed: ChangeFeed.Iterator
+        ) async throws -> Reading? {
+            do {
+                while let range = try await feed.next() {
+                    // What the last read has seen already is behind it.
+                    guard range.last > last.position.commit, concerns(range, last) else { continue }
+                    guard let reading = try await read() else { return nil }
+                    state = .following(feed, reading)
+                    return reading
+                }
+                return nil
+            } catch let error as LockkeeperError where error.code == .resync {
+                // The log does not reach back, or the store is another one: a read says it all.
+                guard let reading = try await read() else { return nil }
+                follow(reading)
+                return reading
+            }
+        }
+
+        private func concerns(_ range: ChangeRange, _ last: Reading) -> Bool {
+            guard last.footprint.isTouched(by: range) else { return false }
+            guard let wanted = live.topics, let named = range.topics else { return true }
+            return named.contains { wanted.contains($0) }
+        }
+
+        /// Reads, as soon as the process is at the account again where it has left it.
+        private func read() async throws -> Reading? {
+            while !Task.isCancelled {
+                do {
+                    let observed = try await live.database.observed(live.query)
+                    return Reading(
+                        position: observed.position,
+                        footprint: observed.footprint,
+                        value: observed.value
+                    )
+                } catch let error as LockkeeperError where error.code == .suspended {
+                    guard try await live.database.isHereAgain() else { return nil }
+                }
+            }
+            return nil
+        }
+    }
+}
+
+extension LiveQuery where Value: Equatable {
+    /// The same query without values that equal the one before.
+    public func withoutRepeats() -> LiveQuery {
+        var live = self
+        live.isRepeated = { $0 == $1 }
+        return live
+    }
+}
+
+extension AccountDatabase {
+    /// A query that stays live across processes.
+    ///
+    /// - Parameters:
+    ///   - topics: only commits whose writers named one of these, or may have; `nil` for any. For
+    ///     tables whose every writer names its topics (``Transaction/touch(topic:)``).
+    ///   - query: reads what is wanted. It runs again for each value.
+    public func observe<Value: Sendable>(
+        topics: Set<[UInt8]>? = nil,
+        _ query: @escaping @Sendable (borrowing ReadTransaction) throws -> Value
+    ) -> LiveQuery<Value> {
+        observeConnection(topics: topics) { try query(ReadTransaction(connection: $0)) }
+    }
+
+    /// The same for the products, which know the connection.
+    package func observeConnection<Value: Sendable>(
+        topics: Set<[UInt8]>? = nil,
+        _ query: @escaping @Sendable (Connection) throws -> Value
+    ) -> LiveQuery<Value> {
+        LiveQuery(database: self, topics: topics, query: query)
+    }
+}

@@ -1,0 +1,261 @@
+import LockkeeperDomain
+import LockkeeperPlatform
+import LockkeeperTesting
+import Synchronization
+import Testing
+
+@testable import Lockkeeper
+
+/// Queries that stay live across processes (5.6). The slow poll stands at an hour: what comes, comes
+/// because it was heard of.
+@Suite("Live queries", .timeLimit(.minutes(1))) struct LiveQueryTests {
+    // B38
+    @Test("the first value comes at once, the next one when another process's commit touched it")
+    func followsOthers() async throws {
+        try await withNotes(limits: Self.limits) { test, app, alice in
+            let helper = try await test.process("helper").session("alice")
+            let notes = alice.database.observe { try Self.notes($0) }.makeAsyncIterator()
+            #expect(try await notes.next() == [])
+            try await helper.note("a")
+            #expect(try await notes.next() == ["a"])
+            _ = try await helper.database.write { transaction in
+                for number in 1...500 {
+                    try transaction.execute("INSERT INTO note VALUES (?1)", .integer(Int64(number)))
+                }
+            }
+            #expect(try await notes.next()?.count == 501)
+        }
+    }
+
+    @Test("a commit that touches other tables only costs no run")
+    func untouched() async throws {
+        try await withNotes(limits: Self.limits) { test, app, alice in
+            let counted = Counted()
+            let helper = try await test.process("helper").session("alice")
+            try await helper.database.write { try $0.execute("CREATE TABLE other (x)") }
+            let notes = alice.database.observe { try counted.read($0) }.makeAsyncIterator()
+            _ = try await notes.next()
+            for _ in 1...10 {
+                try await helper.database.write { try $0.execute("INSERT INTO other VALUES (1)") }
+            }
+            try await helper.note("a")
+            #expect(try await notes.next() == ["a"])
+            #expect(counted.count == 2)
+        }
+    }
+
+    @Test("forty commits behind a consumer that does not ask are one run")
+    func slowConsumer() async throws {
+        try await withNotes(limits: Self.limits) { test, app, alice in
+            let counted = Counted()
+            let helper = try await test.process("helper").session("alice")
+            let notes = alice.database.observe { try counted.read($0) }.makeAsyncIterator()
+            _ = try await notes.next()
+            for number in 1...40 { try await helper.note("\(number)") }
+            #expect(try await notes.next()?.count == 40)
+            try await helper.note("last")
+            #expect(try await notes.next()?.count == 41)
+            #expect(counted.count == 3)
+        }
+    }
+
+    @Test(
+        "a query is touched by whatever changes the rows that it shows",
+        arguments: [
+            Case("SELECT count(*) FROM A", "INSERT INTO a VALUES (9, 'x')"),
+            Case("SELECT text FROM a ORDER BY id", "INSERT OR REPLACE INTO a VALUES (1, 'y')"),
+            Case("SELECT text FROM a", "DELETE FROM a"),
+            Case("SELECT text FROM shown", "UPDATE a SET text = 'z' WHERE id = 1"),
+            Case("SELECT (SELECT max(id) FROM w)", "UPDATE w SET id = 7 WHERE id = 1"),
+            Case("SELECT count(*) FROM w WHERE text IS NOT NULL", "DELETE FROM w"),
+            Case("SELECT count(*) FROM log", "UPDATE a SET text = 'fires' WHERE id = 1"),
+            Case("SELECT count(*) FROM child", "DELETE FROM a WHERE id = 2"),
+            Case("WITH t AS (SELECT * FROM a) SELECT count(*) FROM t", "DELETE FROM a"),
+            Case("SELECT text FROM f WHERE f MATCH 'one'", "INSERT INTO f VALUES ('one two')"),
+            Case("SELECT count(*) FROM sqlite_schema", "CREATE TABLE more (x)"),
+            Case("SELECT a.id FROM a JOIN json_each('[1,2]') ON value = a.id", "DELETE FROM a"),
+            Case("SELECT max(number) FROM lk_commit", "INSERT INTO w VALUES (8, 'x')"),
+        ]
+    )
+    func touched(_ sample: Case) async throws {
+        try await withTables { test, alice in
+            let helper = try await test.process("helper").session("alice")
+            let rows = alice.database.observe { transaction in
+                try transaction.query(sample.query) { $0[0] }
+            }.withoutRepeats().makeAsyncIterator()
+            let first = try await rows.next()
+            try await helper.database.write { try $0.execute(sample.write) }
+            let second = try await rows.next()
+            #expect(second != nil && second != first)
+        }
+    }
+
+    @Test("a query follows a view that another process defines anew")
+    func viewRedefined() async throws {
+        try await withTables { test, alice in
+            let helper = try await test.process("helper").session("alice")
+            let texts = alice.database.observe { transaction in
+                try transaction.query("SELECT text FROM shown ORDER BY id") { $0.text(0) }
+            }.makeAsyncIterator()
+            #expect(try await texts.next() == ["one", "two"])
+            try await helper.database.write { transaction in
+                try transaction.execute("DROP VIEW shown")
+                try transaction.execute("CREATE VIEW shown AS SELECT id, text FROM w")
+            }
+            #expect(try await texts.next() == ["w"])
+            try await helper.database.write {
+                try $0.execute("INSERT INTO w VALUES (5, 'more')")
+            }
+            #expect(try await texts.next() == ["w", "more"])
+        }
+    }
+
+    @Test("values that equal the last one are left out where that is asked for")
+    func withoutRepeats() async throws {
+        try await withNotes(limits: Self.limits) { test, app, alice in
+            let helper = try await test.process("helper").session("alice")
+            let count = alice.database.observe { try Self.notes($0).filter { $0 == "x" }.count }
+                .withoutRepeats().makeAsyncIterator()
+            #expect(try await count.next() == 0)
+            try await helper.note("a")
+            try await helper.note("x")
+            #expect(try await count.next() == 1)
+        }
+    }
+
+    @Test("with topics, only commits that named one of them, or may have, count")
+    func topics() async throws {
+        try await withNotes(limits: Self.limits) { test, app, alice in
+            let counted = Counted()
+            let helper = try await test.process("helper").session("alice")
+            let notes = alice.database.observe(topics: [[1]]) { try counted.read($0) }
+                .makeAsyncIterator()
+            _ = try await notes.next()
+            for topic in [UInt8(2), 3, 1] {
+                try await helper.database.write { transaction in
+                    transaction.touch(topic: [topic])
+                    try transaction.execute("INSERT INTO note VALUES ('x')")
+                }
+            }
+            #expect(try await notes.next()?.count == 3)
+            #expect(counted.count == 2)
+        }
+    }
+
+    // I-13
+    @Test("it ends as superseded at a switch, and quietly with its session or task")
+    func ends() async throws {
+        try await withNotes(limits: Self.limits) { test, app, alice in
+            try await app.addAccount("bob")
+            let helper = try await test.process("helper").session("alice")
+            let (closed, cancelled, superseded) = (
+                helper.database.observe { try Self.notes($0) }.makeAsyncIterator(),
+                alice.database.observe { try Self.notes($0) },
+                alice.database.observe { try Self.notes($0) }.makeAsyncIterator()
+            )
+            _ = try await closed.next()
+            await helper.close()
+            #expect(try await closed.next() == nil)
+            let task = Task { for try await _ in cancelled {} }
+            task.cancel()
+            try await task.value
+            _ = try await superseded.next()
+            _ = try await app.replaceAccount("alice", with: "bob")
+            await expect(.superseded) { _ = try await superseded.next() }
+            #expect(try await superseded.next() == nil)
+        }
+    }
+
+    // B10
+    @Test("it waits while its process is suspended, and then shows what others wrote meanwhile")
+    func suspended() async throws {
+        try await withNotes(limits: Self.limits) { test, app, alice in
+            let helper = try await test.process("helper").session("alice")
+            let notes = alice.database.observe { try Self.notes($0) }
+            let began = notes.makeAsyncIterator()
+            _ = try await began.next()
+            try await helper.note("before")
+            try await app.suspend()
+            let waiting = Task { try await began.next() }
+            let fresh = Task { try await notes.makeAsyncIterator().next() }
+            try await helper.note("meanwhile")
+            try await app.resume()
+            #expect(try await fresh.value == ["before", "meanwhile"])
+            #expect(try await waiting.value == ["before", "meanwhile"])
+        }
+    }
+
+    @Test("a query that throws ends with what it threw, and leaves the session usable")
+    func throwing() async throws {
+        struct Own: Error {}
+        try await withNotes(limits: Self.limits) { test, app, alice in
+            let broken = alice.database.observe { _ -> Int in throw Own() }.makeAsyncIterator()
+            await #expect(throws: Own.self) { _ = try await broken.next() }
+            let refused = alice.database.observe { transaction in
+                try transaction.query("DELETE FROM note") { _ in }
+            }.makeAsyncIterator()
+            await expect(.permissionDenied) { _ = try await refused.next() }
+            try await alice.note("fine")
+        }
+    }
+
+    /// A query, and a write that changes what it shows.
+    struct Case: Sendable, CustomTestStringConvertible {
+        let query: String
+        let write: String
+        var testDescription: String { "\(query) | \(write)" }
+
+        init(_ query: String, _ write: String) {
+            self.query = query
+            self.write = write
+        }
+    }
+
+    private static let limits = {
+        var limits = Limits()
+        limits.slowPollInterval = .seconds(3600)
+        return limits
+    }()
+
+    fileprivate static func notes(_ transaction: borrowing ReadTransaction) throws -> [String] {
+        try transaction.query("SELECT text FROM note ORDER BY rowid") { $0.text(0) }
+    }
+
+    /// Tables of every kind, with rows.
+    private func withTables(
+        _ body: (_ test: TestWorkspace, _ alice: Session) async throws -> Void
+    ) async throws {
+        try await withNotes(limits: Self.limits) { test, app, alice in
+            try await alice.database.write { transaction in
+                for statement in [
+                    "CREATE TABLE a (id INTEGER PRIMARY KEY, text TEXT)",
+                    "CREATE TABLE w (id INTEGER PRIMARY KEY, text TEXT) WITHOUT ROWID",
+                    "CREATE TABLE log (text TEXT)",
+                    "CREATE TABLE child (a INTEGER REFERENCES a ON DELETE CASCADE)",
+                    "CREATE VIEW shown AS SELECT id, text FROM a",
+                    "CREATE VIRTUAL TABLE f USING fts5(text)",
+                    """
+                    CREATE TRIGGER fire AFTER UPDATE ON a WHEN new.text = 'fires'
+                    BEGIN INSERT INTO log VALUES (new.text); END
+                    """,
+                    "INSERT INTO a VALUES (1, 'one'), (2, 'two')",
+                    "INSERT INTO w VALUES (1, 'w')",
+                    "INSERT INTO child VALUES (1), (2)",
+                ] { try transaction.execute(statement) }
+            }
+            try await body(test, alice)
+        }
+    }
+}
+
+/// A query that counts its runs.
+private final class Counted: Sendable {
+    private let runs = Atomic<Int>(0)
+
+    var count: Int { runs.load(ordering: .acquiring) }
+
+    func read(_ transaction: borrowing ReadTransaction) throws -> [String] {
+        runs.add(1, ordering: .acquiringAndReleasing)
+        return try LiveQueryTests.notes(transaction)
+    }
+}
