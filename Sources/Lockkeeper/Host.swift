@@ -3,6 +3,7 @@ import LockkeeperLocking
 import LockkeeperNotifier
 import LockkeeperPlatform
 import LockkeeperStorage
+import LockkeeperSystemd
 import Synchronization
 
 /// The long-lived process of a workspace: it keeps the notifier's hub and the log short.
@@ -10,6 +11,8 @@ import Synchronization
 /// Nothing but this needs a host: helpers write, read, announce to each other and switch without one.
 public final class Host: Sendable {
     private let workspace: Workspace
+    /// The service manager's socket, which outlives what serves on it.
+    private let inherited: Int32?
     /// `nil` once it was closed, and while the process is suspended.
     private let service: Mutex<Service?>
 
@@ -23,19 +26,30 @@ public final class Host: Sendable {
         /// keeps nobody from serving: the host asks again with each tick.
         ///
         /// - Throws: ``LockkeeperError`` with the code `hostRunning`.
-        static func start(_ workspace: Workspace) throws -> Service {
+        static func start(_ workspace: Workspace, inheriting inherited: Int32?) throws -> Service {
             guard let host = try workspace.membership.tryAcquire(.host, .exclusive) else {
                 let holders = try workspace.membership.holders(of: .host)
                 throw LockkeeperError.hostRunning(workspace.root, holders.map(\.description))
             }
             let soon = Deadline(after: hubWaitMax, from: SystemClock().now())
-            _ = try workspace.hubSeat.takeForHost(workspace, until: soon)
-            let upkeep = try LogUpkeep(workspace) { workspace in
-                // A socket that cannot be opened now is tried again with the next tick.
-                let now = Deadline(after: .zero, from: SystemClock().now())
-                _ = try? workspace.hubSeat.takeForHost(workspace, until: now)
-            }
+            _ = try workspace.hubSeat.takeForHost(workspace, inheriting: inherited, until: soon)
+            let upkeep = try LogUpkeep(workspace) { tick($0, inheriting: inherited) }
             return Service(upkeep: upkeep, host: host)
+        }
+
+        /// What a host does once a second beside its care for the logs.
+        private static func tick(_ workspace: Workspace, inheriting inherited: Int32?) {
+            // A socket that cannot be opened now is tried again with the next tick.
+            let now = Deadline(after: .zero, from: SystemClock().now())
+            _ = try? workspace.hubSeat.takeForHost(workspace, inheriting: inherited, until: now)
+            // A watchdog that is not told has the host started again: only who still holds HOST, in
+            // the file that newcomers lock, tells it.
+            guard ServiceManager.wantsWatchdog,
+                (try? workspace.membership.isHeld(.host, against: .exclusive)) == true,
+                (try? workspace.membership.checkPath()) != nil
+            else { return }
+            // One that cannot be told now is told with the next tick, or ends this process.
+            _ = try? ServiceManager.notify(.watchdog)
         }
 
         /// How long a host that begins to serve waits for the hub of a helper, which runs and gives it
@@ -43,8 +57,13 @@ public final class Host: Sendable {
         private static let hubWaitMax = Duration.seconds(1)
     }
 
-    fileprivate init(_ workspace: Workspace, _ service: consuming sending Service) {
+    fileprivate init(
+        _ workspace: Workspace,
+        inheriting inherited: Int32?,
+        _ service: consuming sending Service
+    ) {
         self.workspace = workspace
+        self.inherited = inherited
         self.service = Mutex(service)
     }
 
@@ -74,7 +93,7 @@ public final class Host: Sendable {
     ///   host meanwhile.
     func goOn() throws {
         if service.withLock({ $0 != nil }) { return }
-        var fresh: Service? = try .start(workspace)
+        var fresh: Service? = try .start(workspace, inheriting: inherited)
         service.withLock { swap(&$0, &fresh) }
     }
 }
@@ -84,9 +103,16 @@ extension Workspace {
     ///
     /// - Throws: ``LockkeeperError`` with the code `hostRunning`, which names the process, when
     ///   another host serves.
-    public func serve() async throws -> Host {
+    public func serve() async throws -> Host { try await serve(inheriting: nil) }
+
+    /// The same on a socket that the service manager has bound at the notifier's path.
+    package func serve(inheriting inherited: Int32?) async throws -> Host {
         try await work { workspace in
-            let host = Host(workspace, try .start(workspace))
+            let host = Host(
+                workspace,
+                inheriting: inherited,
+                try .start(workspace, inheriting: inherited)
+            )
             workspace.state.withLock { $0.host = Weak(host) }
             return host
         }

@@ -83,15 +83,21 @@ final class HubSeat: Sendable {
 
     /// Takes the hub for the host; whoever else has it is asked to give it up.
     ///
-    /// - Parameter deadline: until when to wait for that. A holder that is stopped does not answer.
+    /// - Parameters:
+    ///   - inherited: a socket that the service manager has bound, if it has.
+    ///   - deadline: until when to wait for that. A holder that is stopped does not answer.
     /// - Returns: whether the host has it.
     /// - Throws: ``LockkeeperError`` when the socket cannot be opened.
-    func takeForHost(_ workspace: Workspace, until deadline: Deadline) throws -> Bool {
+    func takeForHost(
+        _ workspace: Workspace,
+        inheriting inherited: Int32?,
+        until deadline: Deadline
+    ) throws -> Bool {
         let clock = SystemClock()
         while true {
             let isTaken = try turn.withLock { _ in
                 if keepAsHost() { return true }
-                return try take(workspace, asHost: true)
+                return try take(workspace, asHost: true, inheriting: inherited)
             }
             if isTaken { return true }
             HubRequest.release(path: workspace.paths.socket)
@@ -130,7 +136,11 @@ final class HubSeat: Sendable {
     }
 
     /// Returns whether HUB was free.
-    private func take(_ workspace: Workspace, asHost isHost: Bool) throws -> Bool {
+    private func take(
+        _ workspace: Workspace,
+        asHost isHost: Bool,
+        inheriting inherited: Int32? = nil
+    ) throws -> Bool {
         // One that ended by itself, or was handed over.
         clear(workspace)
         guard let lock = try workspace.membership.tryAcquire(.hub, .exclusive) else { return false }
@@ -138,6 +148,7 @@ final class HubSeat: Sendable {
         do {
             let hub = try Hub(
                 path: workspace.paths.socket,
+                inheriting: inherited,
                 limits: workspace.limits,
                 clock: workspace.clock,
                 source: StoreLogs(workspace),

@@ -23,6 +23,7 @@ package final class Hub: Sendable {
     /// - Parameters:
     ///   - path: The socket's path. A socket file that is there is replaced: the caller holds the
     ///     lock that says that no other hub lives.
+    ///   - inherited: A socket that the service manager has bound there, if it has.
     ///   - limits: The bounds for lines, backlogs and subscribers, and the intervals.
     ///   - lineWaitMax: How long a client may take for one line, its first one from connecting on.
     ///   - clock: Where deadlines are read from; the kernel's waits follow it.
@@ -31,6 +32,7 @@ package final class Hub: Sendable {
     /// - Throws: ``NotifierError`` when the socket or a thread cannot be had.
     package init(
         path: String,
+        inheriting inherited: Int32? = nil,
         limits: Limits,
         lineWaitMax: Duration = .seconds(10),
         clock: any MonotonicClock,
@@ -41,7 +43,12 @@ package final class Hub: Sendable {
         self.status = status
         let listener: UnixListener
         do throws(UnixSocketError) {
-            listener = try UnixListener(path: path, replacesLeftover: true, isBlocking: false)
+            listener =
+                if let inherited {
+                    try UnixListener(inheriting: inherited, path: path)
+                } else {
+                    try UnixListener(path: path, replacesLeftover: true, isBlocking: false)
+                }
         } catch {
             throw .socket(error)
         }

@@ -4,7 +4,8 @@
 /// one of them fail.
 package enum SystemCall: String, Sendable, Hashable, CaseIterable {
     case accept, bind, chmod, close, connect, eventfd, fcntl, fdatasync, fstat, fsync, ftruncate
-    case getsockopt, inotifyAddWatch, inotifyInit, kill, listen, lstat, mkdir, open, opendir, pipe,
+    case getsockname, getsockopt, inotifyAddWatch, inotifyInit, kill, listen, lstat, mkdir, open,
+        opendir, pipe,
         poll, posixSpawn, pread
     case pthreadCreate, pwrite, read, readdir, realpath, receive, rename, rmdir, send, socket
     case socketpair, stat, statfs, statvfs, unlink, waitid, write

@@ -9,6 +9,8 @@ package final class UnixListener: Sendable {
     /// The path as it was given.
     package let path: String
     private let identity: FileIdentity?
+    /// Whether the file goes with this listener: not where the service manager keeps the socket.
+    private let ownsFile: Bool
 
     /// Listens at a path. The file is made with mode 0600.
     ///
@@ -43,10 +45,57 @@ package final class UnixListener: Sendable {
             _ = try system(.listen, path: path) { Glibc.listen(raw, backlog) }
             identity = try FileSystem.status(path, followingLinks: false)?.identity
             self.descriptor = descriptor
+            ownsFile = true
         } catch {
             throw error.errno == .addressInUse ? .pathTaken(path: path) : .system(error)
         }
         self.path = path
+    }
+
+    /// Listens on a socket that the service manager has bound and keeps; accepting does not wait.
+    ///
+    /// - Parameters:
+    ///   - inherited: its descriptor, which stays open.
+    ///   - path: where it must be bound.
+    /// - Throws: ``UnixSocketError/pathTaken(path:)`` when the path does not lead to that socket;
+    ///   what the kernel refuses.
+    package init(inheriting inherited: Int32, path: String) throws(UnixSocketError) {
+        do throws(SystemCallError) {
+            descriptor = FileDescriptor(
+                owning: try system(.fcntl) { fcntl(inherited, F_DUPFD_CLOEXEC, 0) }
+            )
+            let raw = descriptor.raw
+            _ = try system(.fcntl) { lk_set_nonblocking(raw) }
+            identity = try FileSystem.status(path, followingLinks: false)?.identity
+        } catch {
+            throw .system(error)
+        }
+        self.path = path
+        ownsFile = false
+        guard identity != nil, try boundIdentity() == identity else { throw .pathTaken(path: path) }
+    }
+
+    /// The file that the socket was bound to, as its name leads to it now.
+    private func boundIdentity() throws(UnixSocketError) -> FileIdentity? {
+        var address = sockaddr_un()
+        var length = socklen_t(MemoryLayout<sockaddr_un>.size)
+        let raw = raw
+        do throws(SystemCallError) {
+            _ = try system(.getsockname) {
+                withUnsafeMutablePointer(to: &address) { pointer in
+                    pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                        getsockname(raw, $0, &length)
+                    }
+                }
+            }
+            guard address.sun_family == sa_family_t(AF_UNIX) else { return nil }
+            let bound = withUnsafeBytes(of: &address.sun_path) { bytes in
+                String(decoding: bytes.prefix { $0 != 0 }, as: UTF8.self)
+            }
+            return try FileSystem.status(bound, followingLinks: false)?.identity
+        } catch {
+            throw .system(error)
+        }
     }
 
     /// The descriptor's number, for ``Poll``.
@@ -75,10 +124,10 @@ package final class UnixListener: Sendable {
         try FileSystem.status(path, followingLinks: false)?.identity == identity
     }
 
-    /// Removes the socket file if it is still this listener's.
+    /// Removes the socket file if it is still this listener's, and not the service manager's.
     ///
     /// - Throws: ``SystemCallError`` when the kernel refuses.
     package func removeFile() throws(SystemCallError) {
-        if try isStillAtPath() { try FileSystem.remove(path) }
+        if ownsFile, try isStillAtPath() { try FileSystem.remove(path) }
     }
 }

@@ -13,7 +13,9 @@ struct HostCommand: Command {
 
           {"ready":{"root":"/home/me/chat","pid":4711,"account":"alice"}}
 
-        and tells the service manager, where one has started it. With --account the account is
+        and tells the service manager, where one has started it: readiness, a status line, and the
+        watchdog once a second while it holds its lock. A socket of that manager's at the notifier's
+        path (LISTEN_FDS) is taken over; Scripts/systemd has the units. With --account the account is
         activated first, unless it is active. A second host of the same workspace is refused with
         the first one's pid. Helpers need no host: they write, read and switch without one.
 
@@ -32,9 +34,13 @@ struct HostCommand: Command {
     init(_ arguments: inout Arguments) throws(UsageError) { creates = arguments.flag("create") }
 
     func run(in context: CommandContext) async throws -> ExitCode {
+        // Another process's migration may have to be waited for.
+        try ServiceManager.notify(.extendTimeout(Limits().openWaitMax))
         let workspace = try await context.openWorkspace(as: "host", role: .host, creating: creates)
         do {
-            let host = try await workspace.serve()
+            let host = try await workspace.serve(
+                inheriting: ServiceManager.socket(named: "notifier")
+            )
             let account = try await activeAccount(in: workspace, context)
             try context.console.print { writer in
                 writer.beginObject()
@@ -47,9 +53,12 @@ struct HostCommand: Command {
                 writer.endObject()
             }
             try ServiceManager.notify(.ready)
+            try ServiceManager.notify(.status(Self.serving(workspace, account)))
             let signal = try await serveUntilSignalled(workspace, context)
             context.console.note("lockkeeper: ending on \(signal)")
             try ServiceManager.notify(.stopping)
+            // What runs is finished, and its sync.
+            try ServiceManager.notify(.extendTimeout(workspace.limits.admissionWaitMax * 2))
             await host.close()
         } catch {
             await workspace.close()
@@ -57,6 +66,10 @@ struct HostCommand: Command {
         }
         await workspace.close()
         return .success
+    }
+
+    private static func serving(_ workspace: Workspace, _ account: AccountID?) -> String {
+        "serves \(workspace.root)" + (account.map { ", account \($0)" } ?? "")
     }
 
     /// The account that is served: the named one, activated where it is not active; else the only
@@ -92,6 +105,7 @@ struct HostCommand: Command {
             guard signal == .terminalStop else { return signal }
             do {
                 try await workspace.suspend()
+                try ServiceManager.notify(.status("suspended"))
             } catch let error as LockkeeperError where error.code == .busy {
                 // Stopped now it would stand in everybody's way.
                 context.console.note("lockkeeper: cannot stop yet: \(error)")
@@ -99,6 +113,7 @@ struct HostCommand: Command {
             }
             CurrentProcess.stop()
             try await workspace.resume()
+            try ServiceManager.notify(.status(Self.serving(workspace, nil)))
         }
     }
 

@@ -1,0 +1,134 @@
+import Foundation
+import Glibc
+import LockkeeperPlatform
+import LockkeeperSimulation
+import Testing
+
+/// The host as a service manager runs it: with a notify socket of the test's own, and with a socket
+/// that is listened on before the host is there.
+@Suite("The host as a service", .timeLimit(.minutes(2)))
+struct ServiceTests {
+    private static let units = URL(filePath: #filePath)
+        .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
+        .appending(path: "Scripts/systemd").path
+
+    @Test(
+        "the units are what systemd takes them for",
+        .enabled(if: isInstalled("systemd-analyze"), "systemd is not installed"),
+        arguments: ["lockkeeper.service", "lockkeeper.socket", "lockkeeper-helper@.service"]
+    )
+    func units(name: String) async throws {
+        let folder = try TemporaryFolder()
+        let verify = try RunningCommand(
+            ["systemd-analyze", "verify", "--user", "--man=no", "\(Self.units)/\(name)"],
+            program: "/usr/bin/env",
+            environment: ["XDG_RUNTIME_DIR": folder.path, "HOME": folder.path]
+        )
+        let end = await verify.end()
+        #expect(end.status == .exited(0))
+        // What it warns of it prints, and ends with 0 all the same.
+        #expect(end.errors.filter { $0.contains(name) } == [])
+    }
+
+    @Test("the manager is told readiness, status, the watchdog and the end, in this order")
+    func notified() async throws {
+        let workspace = try await TestWorkspace()
+        let manager = try NotifySocket(workspace.folder.path("notify"))
+        let host = try RunningCommand(
+            ["host", "--root", workspace.root],
+            environment: ["NOTIFY_SOCKET": manager.path, "WATCHDOG_USEC": "30000000"]
+        )
+        #expect(manager.receive() == "EXTEND_TIMEOUT_USEC=30000000")
+        #expect(manager.receive() == "READY=1")
+        #expect(manager.receive() == "STATUS=serves \(workspace.root), account alice")
+        #expect(manager.receive() == "WATCHDOG=1")
+        #expect(manager.receive() == "WATCHDOG=1")
+        try host.process.signal(.terminate)
+        #expect(await host.end().status == .exited(0))
+        var last = manager.receive()
+        while last == "WATCHDOG=1" { last = manager.receive() }
+        #expect(last == "STOPPING=1")
+    }
+
+    @Test("a host whose lock file was deleted tells the watchdog no more")
+    func watchdog() async throws {
+        let workspace = try await TestWorkspace()
+        let manager = try NotifySocket(workspace.folder.path("notify"))
+        let host = try RunningCommand(
+            ["host", "--root", workspace.root],
+            environment: ["NOTIFY_SOCKET": manager.path, "WATCHDOG_USEC": "30000000"]
+        )
+        while manager.receive() != "WATCHDOG=1" {}
+        try FileSystem.remove("\(workspace.root)/workspace.locks")
+        // A tick may have been under way. Two intervals of silence are what the manager would see.
+        _ = manager.receive(within: .milliseconds(1500))
+        #expect(manager.receive(within: .seconds(2)) == nil)
+        try host.process.signal(.kill)
+        _ = await host.end()
+    }
+
+    @Test(
+        "a socket that is there before the host starts it, and is there after it",
+        .enabled(if: isInstalled("systemd-socket-activate"), "systemd is not installed")
+    )
+    func activated() async throws {
+        let workspace = try await TestWorkspace()
+        let socket = "\(workspace.root)/notifier.sock"
+        let manager = try RunningCommand(
+            ["--listen=\(socket)", CommandRunner.program, "host", "--root", workspace.root],
+            program: "/usr/bin/systemd-socket-activate"
+        )
+        while try FileSystem.status(socket) == nil { await Task.yield() }
+        let before = try #require(try FileSystem.status(socket)).identity
+        // A helper's feed connects, which starts the host; it hears through it what another one writes.
+        let tail = try workspace.start(["tail", "--count", "1"])
+        #expect(await manager.nextLine()?.contains("ready") == true)
+        let line =
+            #"{"conversation":"c","id":"m1","seq":1,"sender":"s","#
+            + #""sent_at":"2026-01-01T00:00:00Z","body":"b"}"# + "\n"
+        let ingest = try workspace.start(["ingest", "--account", "alice"])
+        ingest.send(Array(line.utf8))
+        ingest.closeInput()
+        #expect(await ingest.end().status == .exited(0))
+        #expect(await tail.end().status == .exited(0))
+        #expect(try FileSystem.status(socket)?.identity == before)
+        try manager.process.signal(.terminate)
+        #expect(await manager.end().status == .exited(0))
+        #expect(try FileSystem.status(socket)?.identity == before)
+    }
+
+    private static func isInstalled(_ program: String) -> Bool {
+        access("/usr/bin/\(program)", X_OK) == 0
+    }
+}
+
+/// What a service manager listens on.
+private final class NotifySocket: Sendable {
+    let path: String
+    private let descriptor: Int32
+
+    init(_ path: String) throws {
+        self.path = path
+        descriptor = socket(AF_UNIX, Int32(SOCK_DGRAM.rawValue), 0)
+        var address = sockaddr_un()
+        address.sun_family = sa_family_t(AF_UNIX)
+        withUnsafeMutableBytes(of: &address.sun_path) { $0.copyBytes(from: path.utf8) }
+        let length = socklen_t(MemoryLayout<sockaddr_un>.size)
+        let status = withUnsafePointer(to: address) {
+            $0.withMemoryRebound(to: sockaddr.self, capacity: 1) { bind(descriptor, $0, length) }
+        }
+        try #require(status == 0)
+    }
+
+    deinit { close(descriptor) }
+
+    /// The next datagram; `nil` where none comes in time.
+    func receive(within time: Duration = .seconds(30)) -> String? {
+        var entry = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
+        let milliseconds = Int32(time / .milliseconds(1))
+        guard poll(&entry, 1, milliseconds) == 1 else { return nil }
+        var buffer = [UInt8](repeating: 0, count: 1024)
+        let count = recv(descriptor, &buffer, buffer.count, 0)
+        return String(decoding: buffer.prefix(max(0, count)), as: UTF8.self)
+    }
+}
