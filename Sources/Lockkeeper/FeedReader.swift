@@ -194,7 +194,9 @@ final class FeedReader: Sendable {
     private func reach(after position: Position) -> Reached {
         if let connection = connect(after: position) { return .connected(connection) }
         switch workspace.hubSeat.stand(in: workspace) {
-        case .kept: return connect(after: position).map(Reached.connected) ?? .none
+        case .kept:
+            // It may have been handed over to a host already.
+            return connect(after: position).map(Reached.connected) ?? .soon
         case .elsewhere: return .soon
         case .impossible: return .none
         }
@@ -256,7 +258,7 @@ final class FeedReader: Sendable {
                 // A hub that is silent tells nothing of this process's own commit either.
                 if lookCount > 1 { try catchUp(reader, &progress) }
             case .line(.error(let code, _)):
-                return code == NotifierLine.closingCode ? .soon : .slowPoll
+                return NotifierLine.passingCodes.contains(code) ? .soon : .slowPoll
             case .line(let line):
                 lookCount = 1
                 try take(line, reader, &progress)

@@ -280,7 +280,9 @@ extension HubStateMachine {
         case .failed(let reason):
             subscriptions[connection]?.readFailed()
             if subscriptions[connection]?.isAwaiting == true {
-                actions.append(.refuse(connection, code: "unavailable", reason: reason))
+                actions.append(
+                    .refuse(connection, code: NotifierLine.unavailableCode, reason: reason)
+                )
             }
         }
     }

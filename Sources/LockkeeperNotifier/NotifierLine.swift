@@ -81,7 +81,11 @@ package enum NotifierLine {
     private static let exactIntegerMax: Int64 = 1 << 53 - 1
 
     /// The code of the error with which a hub that ends says good-bye.
-    package static let closingCode = "closing"
+    static let closingCode = "closing"
+    /// The code of the error that says that an account cannot be read now.
+    static let unavailableCode = "unavailable"
+    /// The codes after which another attempt may soon succeed.
+    package static let passingCodes: Set<String> = [closingCode, unavailableCode]
 
     /// Encodes the line by which a host asks for the hub.
     static func encodeRelease() -> [UInt8] {
