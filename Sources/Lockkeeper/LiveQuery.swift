@@ -148,8 +148,8 @@ extension AccountDatabase {
     /// A query that stays live across processes.
     ///
     /// - Parameters:
-    ///   - topics: only commits whose writers named one of these, or may have; `nil` for any. For
-    ///     tables whose every writer names its topics (``Transaction/touch(topic:)``).
+    ///   - topics: leaves out commits whose writers named other topics only
+    ///     (``Transaction/touch(topic:)``); `nil` for none. One that named none counts.
     ///   - query: reads what is wanted. It runs again for each value.
     public func observe<Value: Sendable>(
         topics: Set<[UInt8]>? = nil,

@@ -42,6 +42,7 @@ struct StoreReaderTests {
         #expect(ranges.allSatisfy { !$0.isDurable })
     }
 
+    // B65
     @Test(
         "positions before the floor, in a jump and behind the head get a resync",
         arguments: [0, 3, jump, jump + 1, jump + 4, .max] as [Int64]

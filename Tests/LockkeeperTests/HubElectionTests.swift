@@ -247,9 +247,7 @@ private func withListeners(
     _ count: Int,
     _ body: (_ test: TestWorkspace, _ listeners: [Listener], _ writer: Session) async throws -> Void
 ) async throws {
-    var limits = Limits()
-    limits.slowPollInterval = .seconds(3600)
-    try await withNotes(limits: limits) { test, app, alice in
+    try await withNotes(limits: .withoutSlowPoll) { test, app, alice in
         let listeners = try await withThrowingTaskGroup(of: Listener.self) { group in
             for number in 1...count {
                 group.addTask { try await Listener(test, "listener-\(number)") }

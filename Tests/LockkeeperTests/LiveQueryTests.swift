@@ -78,7 +78,7 @@ import Testing
         ]
     )
     func touched(_ sample: Case) async throws {
-        try await withTables { test, alice in
+        try await withAppTables { test, alice in
             let helper = try await test.process("helper").session("alice")
             let rows = alice.database.observe { transaction in
                 try transaction.query(sample.query) { $0[0] }
@@ -92,7 +92,7 @@ import Testing
 
     @Test("a query follows a view that another process defines anew")
     func viewRedefined() async throws {
-        try await withTables { test, alice in
+        try await withAppTables { test, alice in
             let helper = try await test.process("helper").session("alice")
             let texts = alice.database.observe { transaction in
                 try transaction.query("SELECT text FROM shown ORDER BY id") { $0.text(0) }
@@ -211,40 +211,10 @@ import Testing
         }
     }
 
-    private static let limits = {
-        var limits = Limits()
-        limits.slowPollInterval = .seconds(3600)
-        return limits
-    }()
+    private static let limits = Limits.withoutSlowPoll
 
     fileprivate static func notes(_ transaction: borrowing ReadTransaction) throws -> [String] {
         try transaction.query("SELECT text FROM note ORDER BY rowid") { $0.text(0) }
-    }
-
-    /// Tables of every kind, with rows.
-    private func withTables(
-        _ body: (_ test: TestWorkspace, _ alice: Session) async throws -> Void
-    ) async throws {
-        try await withNotes(limits: Self.limits) { test, app, alice in
-            try await alice.database.write { transaction in
-                for statement in [
-                    "CREATE TABLE a (id INTEGER PRIMARY KEY, text TEXT)",
-                    "CREATE TABLE w (id INTEGER PRIMARY KEY, text TEXT) WITHOUT ROWID",
-                    "CREATE TABLE log (text TEXT)",
-                    "CREATE TABLE child (a INTEGER REFERENCES a ON DELETE CASCADE)",
-                    "CREATE VIEW shown AS SELECT id, text FROM a",
-                    "CREATE VIRTUAL TABLE f USING fts5(text)",
-                    """
-                    CREATE TRIGGER fire AFTER UPDATE ON a WHEN new.text = 'fires'
-                    BEGIN INSERT INTO log VALUES (new.text); END
-                    """,
-                    "INSERT INTO a VALUES (1, 'one'), (2, 'two')",
-                    "INSERT INTO w VALUES (1, 'w')",
-                    "INSERT INTO child VALUES (1), (2)",
-                ] { try transaction.execute(statement) }
-            }
-            try await body(test, alice)
-        }
     }
 }
 
