@@ -6,7 +6,7 @@ import Testing
 @testable import LockkeeperMessages
 
 /// Lists of messages that stay live across processes (5.6). The slow poll stands at an hour.
-@Suite("Live lists of messages", .timeLimit(.minutes(1))) struct LiveListTests {
+@Suite("Live lists of messages", .serialized, .timeLimit(.minutes(10))) struct LiveListTests {
     @Test("a list of conversations kept live beside four writers ends as a fresh read, in few runs")
     func fourWriters() async throws {
         let seed = UInt64.random(in: 0 ... .max)

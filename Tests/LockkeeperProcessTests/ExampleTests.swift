@@ -5,7 +5,7 @@ import Testing
 
 /// The programs in Docs/Examples, against a live host: what Docs/PROTOCOL.md says is enough to write
 /// a client in another language.
-@Suite("Clients in Python", .timeLimit(.minutes(2)))
+@Suite("Clients in Python", .serialized, .timeLimit(.minutes(10)))
 struct ExampleTests {
     private static let examples = URL(filePath: #filePath)
         .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()

@@ -6,7 +6,7 @@ import Testing
 
 /// The host as a service manager runs it: with a notify socket of the test's own, and with a socket
 /// that is listened on before the host is there.
-@Suite("The host as a service", .timeLimit(.minutes(2)))
+@Suite("The host as a service", .serialized, .timeLimit(.minutes(10)))
 struct ServiceTests {
     private static let units = URL(filePath: #filePath)
         .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()

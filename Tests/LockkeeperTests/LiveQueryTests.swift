@@ -8,7 +8,7 @@ import Testing
 
 /// Queries that stay live across processes (5.6). The slow poll stands at an hour: what comes, comes
 /// because it was heard of.
-@Suite("Live queries", .timeLimit(.minutes(1))) struct LiveQueryTests {
+@Suite("Live queries", .serialized, .timeLimit(.minutes(10))) struct LiveQueryTests {
     // B38
     @Test("the first value comes at once, the next one when another process's commit touched it")
     func followsOthers() async throws {

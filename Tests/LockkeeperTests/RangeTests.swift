@@ -5,7 +5,7 @@ import Testing
 @testable import Lockkeeper
 
 /// What a range says of an app's own tables, as another process hears it (5.3, I-7).
-@Suite("Ranges of an app's tables", .timeLimit(.minutes(1))) struct RangeTests {
+@Suite("Ranges of an app's tables", .serialized, .timeLimit(.minutes(10))) struct RangeTests {
     struct Case: Sendable, CustomTestStringConvertible {
         let write: String
         /// The tables and their rows; `nil` for any row.
