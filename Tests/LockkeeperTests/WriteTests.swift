@@ -132,7 +132,7 @@ struct WriteTests {
 struct ChangeFeedTests {
     // B38
     @Test(
-        "a feed without a hub sees another process's commits in order, early and late subscribers alike"
+        "a feed without a host sees another process's commits in order, early and late subscribers alike"
     )
     func withoutHub() async throws {
         try await TestWorkspace.with { test in
