@@ -1,3 +1,5 @@
+import LockkeeperPlatform
+
 /// One command of the program: how it is called, and what it does.
 ///
 /// A value of it is a command line that was understood; making one does nothing else. Commands hold
@@ -13,8 +15,8 @@ protocol Command: Sendable {
     static var details: String { get }
     /// The options that it has beside the global ones.
     static var options: [OptionSpecification] { get }
-    /// Whether it runs until a signal asks it to end.
-    static var endsBySignal: Bool { get }
+    /// The signals that it waits for itself; they are blocked in every thread of the program.
+    static var awaitedSignals: [Signal] { get }
 
     /// Whether the help leaves it out: other commands of the program start it.
     static var isHidden: Bool { get }
@@ -32,6 +34,6 @@ protocol Command: Sendable {
 
 extension Command {
     static var options: [OptionSpecification] { [] }
-    static var endsBySignal: Bool { false }
+    static var awaitedSignals: [Signal] { [] }
     static var isHidden: Bool { false }
 }

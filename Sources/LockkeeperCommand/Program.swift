@@ -49,7 +49,7 @@ struct Program {
         _ console: Console
     ) -> ExitCode {
         // While this is the only thread, so that every other one inherits it.
-        if type(of: command).endsBySignal { CurrentProcess.block(HostCommand.signals) }
+        CurrentProcess.block(type(of: command).awaitedSignals)
         let context = CommandContext(console: console, options: options)
         return CommandThread.run {
             do {

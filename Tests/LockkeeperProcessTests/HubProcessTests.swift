@@ -90,6 +90,31 @@ struct HubProcessTests {
         try await workspace.expectSound()
     }
 
+    @Test(
+        "^Z of a follower that keeps the hub gives it to another one, and it goes on where it stood (B10)"
+    )
+    func terminalStop() async throws {
+        let workspace = try await TestWorkspace()
+        let status = try PrintedObject(
+            try await workspace.run(["status", "--json"]).lines.joined()
+        )
+        let start = try #require(status.objects("accounts").first?.string("head"))
+        let holder = try workspace.start(["tail", "--after", start, "--count", "1"])
+        let pid = holder.process.pid
+        _ = try await onOwnThread { try awaitKeeper(of: workspace) { $0 == pid } }
+        let other = try workspace.start(["tail", "--after", start, "--count", "1"])
+        try holder.process.signal(.terminalStop)
+        let otherID = other.process.pid
+        _ = try await onOwnThread { try awaitKeeper(of: workspace) { $0 == otherID } }
+        let ingest = try await workspace.run(["ingest", "--account", "alice"], input: message(1))
+        #expect(ingest.status == .exited(0))
+        #expect(await other.end().status == .exited(0))
+        let identity = try #require(try ProcessIdentity.read(pid: pid))
+        while try identity.condition() != .stopped { await Task.yield() }
+        try holder.process.signal(.resume)
+        #expect(await holder.end().status == .exited(0))
+    }
+
     @Test("a stopped holder is named and not shot: feeds look themselves, a host serves and waits")
     func stopped() async throws {
         let workspace = try await TestWorkspace()

@@ -27,7 +27,7 @@ struct HostCommand: Command {
     static let options: [OptionSpecification] = [
         .flag("create", "make the workspace and the account where they are missing")
     ]
-    static let endsBySignal = true
+    static let awaitedSignals: [Signal] = [.terminate, .interrupt, .terminalStop]
 
     private let creates: Bool
 
@@ -92,43 +92,18 @@ struct HostCommand: Command {
         return id
     }
 
-    /// The signals that are waited for; every thread blocks them.
-    static let signals: [Signal] = [.terminate, .interrupt, .terminalStop]
-
     /// Returns the signal that asks the host to end.
     private func serveUntilSignalled(
         _ workspace: Workspace,
         _ context: CommandContext
     ) async throws -> Signal {
         while true {
-            let signal = try await Self.nextSignal()
+            let signal = try await AwaitedSignal.next(of: Self.awaitedSignals)
             guard signal == .terminalStop else { return signal }
-            do {
-                try await workspace.suspend()
+            try await AwaitedSignal.stop(workspace, context.console) {
                 try ServiceManager.notify(.status("suspended"))
-            } catch let error as LockkeeperError where error.code == .busy {
-                // Stopped now it would stand in everybody's way.
-                context.console.note("lockkeeper: cannot stop yet: \(error)")
-                continue
             }
-            CurrentProcess.stop()
-            try await workspace.resume()
             try ServiceManager.notify(.status(Self.serving(workspace, nil)))
-        }
-    }
-
-    /// Waits for a signal on a thread of its own, because the wait blocks.
-    private static func nextSignal() async throws -> Signal {
-        try await withCheckedThrowingContinuation { continuation in
-            do {
-                _ = try WorkerThread.start(name: "lk-signals") {
-                    continuation.resume(
-                        returning: CurrentProcess.wait(for: signals)
-                    )
-                }
-            } catch {
-                continuation.resume(throwing: error)
-            }
         }
     }
 }

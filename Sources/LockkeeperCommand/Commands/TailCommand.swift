@@ -1,5 +1,6 @@
 import Lockkeeper
 import LockkeeperDomain
+import LockkeeperPlatform
 
 /// `tail`: follows the commits of an account.
 struct TailCommand: Command {
@@ -12,8 +13,12 @@ struct TailCommand: Command {
         the store. Ends with code 76 when the account is switched away from, and with 75 when the
         log does not reach back to the position that was named.
 
+        Where no host lives it may keep the workspace's hub. ^Z (SIGTSTP) gives that and every file up
+        until SIGCONT; then it goes on where it stood.
+
           lockkeeper tail --count 1 --after 0123456789abcdef0123456789abcdef:180
         """
+    static let awaitedSignals: [Signal] = [.terminalStop]
     static let options: [OptionSpecification] = [
         .value("after", "STORE:N", "begin behind this position, as a range names it [the head]"),
         .value("count", "N", "end after so many ranges"),
@@ -40,6 +45,13 @@ struct TailCommand: Command {
         let workspace = try await context.openWorkspace(as: "tail")
         do {
             let session = try await workspace.session(context.account(in: workspace))
+            // Runs until the program ends.
+            Task { [console = context.console] in
+                while true {
+                    _ = try await AwaitedSignal.next(of: Self.awaitedSignals)
+                    try await AwaitedSignal.stop(workspace, console)
+                }
+            }
             try await follow(session, context.console)
         } catch {
             await workspace.close()
