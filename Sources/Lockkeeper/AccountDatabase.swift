@@ -22,6 +22,8 @@ public final class AccountDatabase: Sendable {
     private let readers: ReaderPool
     private let users: DatabaseUsers
     private let feeds: FeedFactory
+    /// Packets that wait as files; `nil` where nothing here takes any.
+    let inbox: SessionInbox?
     private let requiredState: AccountState?
     private let ending: SessionEnding
     private let isClosed = Atomic<Bool>(false)
@@ -37,6 +39,7 @@ public final class AccountDatabase: Sendable {
         readers: ReaderPool,
         users: DatabaseUsers,
         feeds: FeedFactory,
+        inbox: SessionInbox?,
         limits: Limits,
         clock: any MonotonicClock,
         requiredState: AccountState?,
@@ -48,6 +51,7 @@ public final class AccountDatabase: Sendable {
         self.readers = readers
         self.users = users
         self.feeds = feeds
+        self.inbox = inbox
         self.limits = limits
         self.clock = clock
         self.requiredState = requiredState
@@ -162,7 +166,8 @@ public final class AccountDatabase: Sendable {
     func isHereAgain() async throws -> Bool { try await feeds.isHereAgain() }
 
     /// A write for the products, which know the connection. While the log is degraded it waits before
-    /// it stands in the line (``WritePace``); the deadline counts from there.
+    /// it stands in the line (``WritePace``); the deadline counts from there. Packets that wait as files
+    /// go first, and are looked for afterwards.
     package func submit<Value: Sendable>(
         durability: Durability,
         class admissionClass: AdmissionClass = .live,
@@ -174,6 +179,12 @@ public final class AccountDatabase: Sendable {
         if pause > .zero { try await Task.sleep(for: pause) }
         let call = PendingWrite<Value>()
         let deadline = deadline(waitMax)
+        if let inbox, inbox.isDue {
+            await withCheckedContinuation { continuation in
+                inbox.whenDrained(until: deadline) { continuation.resume() }
+            }
+        }
+        defer { inbox?.look() }
         return try await mapped {
             try await withTaskCancellationHandler {
                 try await withCheckedThrowingContinuation { continuation in
@@ -192,11 +203,30 @@ public final class AccountDatabase: Sendable {
     }
 
     /// A write whose caller does not wait: the way of a pipeline of batches. The completion is called
-    /// on the writer's or the syncer's thread.
+    /// on the writer's or the syncer's thread. Packets that wait as files are looked for afterwards.
     package func submit<Value: Sendable>(
         durability: Durability,
         class admissionClass: AdmissionClass = .live,
         waitMax: Duration? = nil,
+        body: @escaping @Sendable (Connection, inout TopicSet) throws -> Value,
+        completion: @escaping @Sendable (Result<(Value, CommitReceipt), any Error>) -> Void
+    ) {
+        submitFromInbox(
+            durability: durability,
+            class: admissionClass,
+            waitMax: waitMax,
+            body: body
+        ) { [inbox] result in
+            completion(result)
+            inbox?.look()
+        }
+    }
+
+    /// The same for the inbox itself, which looks by itself.
+    func submitFromInbox<Value: Sendable>(
+        durability: Durability,
+        class admissionClass: AdmissionClass = .live,
+        waitMax: Duration?,
         body: @escaping @Sendable (Connection, inout TopicSet) throws -> Value,
         completion: @escaping @Sendable (Result<(Value, CommitReceipt), any Error>) -> Void
     ) {

@@ -157,6 +157,34 @@ enum ErrorMapping {
                 remedy: "Open the account again; never move or replace database files.",
                 cause: error
             )
+        case .inboxFull(let path, _, _):
+            return LockkeeperError(
+                .inboxFull,
+                subject: path,
+                explanation: error.description,
+                answer: .retry,
+                remedy: "Activate the account, which applies what is kept, or look through"
+                    + " 'lockkeeper inbox list'.",
+                cause: error
+            )
+        case .packetTorn(let path, _):
+            return LockkeeperError(
+                .damaged,
+                subject: path,
+                explanation: error.description,
+                answer: .askAgain,
+                remedy: "Look at the disk, and ask the server again.",
+                cause: error
+            )
+        case .packetNewer(let path, _):
+            return LockkeeperError(
+                .newerSchema,
+                subject: path,
+                explanation: error.description,
+                answer: .reopen,
+                remedy: "Update this program; the packet is left for it.",
+                cause: error
+            )
         case .unknownAccount(let account): return LockkeeperError.unknownAccount(account)
         case .accountExists(let account): return LockkeeperError.accountExists(account)
         case .accountNotActive(let account): return LockkeeperError.accountInactive(account)

@@ -20,6 +20,7 @@ public final class Host: Sendable {
     /// (``HubSeat``), because a helper's may become the host's.
     fileprivate struct Service: ~Copyable, Sendable {
         let upkeep: LogUpkeep
+        let inboxes: InboxUpkeep
         let host: LockGuard
 
         /// Takes HOST, and the hub as soon as who has it gives it up. A helper that is stopped with it
@@ -34,7 +35,8 @@ public final class Host: Sendable {
             let soon = Deadline(after: hubWaitMax, from: SystemClock().now())
             _ = try workspace.hubSeat.takeForHost(workspace, inheriting: inherited, until: soon)
             let upkeep = try LogUpkeep(workspace) { tick($0, inheriting: inherited) }
-            return Service(upkeep: upkeep, host: host)
+            let inboxes = try InboxUpkeep(workspace)
+            return Service(upkeep: upkeep, inboxes: inboxes, host: host)
         }
 
         /// What a host does once a second beside its care for the logs.
@@ -79,9 +81,13 @@ public final class Host: Sendable {
 
     /// Stops serving; ``goOn()`` serves again. Blocks; does nothing the second time.
     func stop() {
-        guard let upkeep = service.withLock({ $0?.upkeep }) else { return }
+        let threads = service.withLock { service in
+            service.map { (upkeep: $0.upkeep, inboxes: $0.inboxes) }
+        }
+        guard let threads else { return }
+        threads.inboxes.close()
         // It might take the hub once more.
-        upkeep.close()
+        threads.upkeep.close()
         workspace.hubSeat.vacate(workspace)
         // HOST last: feeds leave the hub to a host while there is one.
         service.withLock { $0 = nil }

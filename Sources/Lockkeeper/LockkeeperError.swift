@@ -27,6 +27,8 @@ public struct LockkeeperError: Error, Sendable, CustomStringConvertible {
         case invalidInput
         /// A setting contradicts the server contract that is stored with the account.
         case contract
+        /// As many packets are kept for the account as may be; this one was not.
+        case inboxFull
         /// The disk is full; nothing was written.
         case diskFull
         /// Reading, writing or syncing failed; what was not acknowledged may be lost.

@@ -69,9 +69,8 @@ struct LogWatch: Equatable {
 
 /// The host's care for the logs of its accounts, whoever writes them: it copies those that have grown
 /// and empties those that rest, so that no helper has to (5.4).
-final class LogUpkeep: Sendable {
-    private let isClosed = Monitor(false)
-    private let thread: WorkerThread
+struct LogUpkeep: Sendable {
+    private let ticker: HostTicker
 
     /// Starts the thread.
     ///
@@ -80,38 +79,21 @@ final class LogUpkeep: Sendable {
         _ workspace: Workspace,
         tick: @escaping @Sendable (Workspace) -> Void = { _ in }
     ) throws {
-        let interval = workspace.limits.slowPollInterval
-        thread = try WorkerThread.start(name: "lk-upkeep") { [isClosed, weak workspace] in
-            var watches: [AccountID: LogWatch] = [:]
-            let clock = SystemClock()
-            while true {
-                let next = Deadline(after: interval, from: clock.now())
-                if isClosed.wait(until: next, for: { $0 ? true : nil }) == true { return }
-                guard let workspace else { return }
-                tick(workspace)
-                // What cannot be read now is looked at again with the next tick.
-                let records = (try? workspace.registry.use { try $0.accounts() }) ?? []
-                for record in records where record.messagesFile > 0 {
-                    var watch = watches[record.id] ?? LogWatch()
-                    Self.look(at: record, in: workspace, &watch, clock)
-                    watches[record.id] = watch
-                }
+        let memory: [AccountID: LogWatch] = [:]
+        ticker = try HostTicker("lk-upkeep", workspace, memory: memory) { workspace, watches in
+            tick(workspace)
+            // What cannot be read now is looked at again with the next tick.
+            let records = (try? workspace.registry.use { try $0.accounts() }) ?? []
+            for record in records where record.messagesFile > 0 {
+                var watch = watches[record.id] ?? LogWatch()
+                Self.look(at: record, in: workspace, &watch, SystemClock())
+                watches[record.id] = watch
             }
         }
     }
 
-    deinit { askToEnd() }
-
     /// Ends the thread after the checkpoint that runs.
-    func close() {
-        askToEnd()
-        thread.join()
-    }
-
-    private func askToEnd() {
-        isClosed.withLock { $0 = true }
-        isClosed.broadcast()
-    }
+    func close() { ticker.close() }
 
     private static func look(
         at record: AccountRecord,

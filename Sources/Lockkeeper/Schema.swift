@@ -8,6 +8,8 @@ public struct Schema: Sendable {
     /// Whose tables they are: "messages", or the app's name.
     public let owner: String
     package let migrations: [Migration]
+    /// How its owner takes packets that were kept as files; `nil` where it takes none.
+    package let intake: PacketIntake?
     package let probes: @Sendable (AccountInfo) -> [StoreInspection.Probe]
 
     /// The SQL of all migrations in their order: what an empty database becomes.
@@ -16,10 +18,12 @@ public struct Schema: Sendable {
     package init(
         owner: String,
         migrations: [Migration],
+        intake: PacketIntake? = nil,
         probes: @escaping @Sendable (AccountInfo) -> [StoreInspection.Probe] = { _ in [] }
     ) {
         self.owner = owner
         self.migrations = migrations
+        self.intake = intake
         self.probes = probes
     }
 }

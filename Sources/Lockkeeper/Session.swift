@@ -69,7 +69,10 @@ public final class Session: Sendable {
         feeds.close()
         let database = database
         // Closing cannot fail; `blocking` only moves it off the cooperative pool.
-        try? await blocking("lk-close") { database.close() }
+        try? await blocking("lk-close") {
+            database.inbox?.close()
+            database.close()
+        }
     }
 
     /// Whether calls may still succeed.

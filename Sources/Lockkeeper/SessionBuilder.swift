@@ -32,6 +32,16 @@ struct SessionBuilder {
             return try users.naming { try opener.reader(try attachment.stay(until: deadline)) }
         }
         let writer = isReadOnly ? nil : try makeWriter(files.stay, opener, users)
+        let inbox =
+            isReadOnly
+            ? nil
+            : workspace.packetIntake.map { intake in
+                SessionInbox(
+                    workspace,
+                    folder: InboxFolder(account: attachment.paths.directory),
+                    intake: intake
+                )
+            }
         let ending = SessionEnding(wallClock: workspace.wallClock)
         let feeds = FeedFactory(
             parts: FeedReader.Parts(
@@ -55,13 +65,14 @@ struct SessionBuilder {
             ),
             users: users,
             feeds: feeds,
+            inbox: inbox,
             limits: workspace.limits,
             clock: workspace.clock,
             requiredState: isReadOnly ? nil : .active,
             ending: ending
         )
         try? attachment.membership.setActivity(.idle)
-        return Session(
+        let session = Session(
             account: info,
             database: database,
             attachment: attachment,
@@ -69,6 +80,8 @@ struct SessionBuilder {
             ending: ending,
             workspace: workspace
         )
+        inbox?.attach(session)
+        return session
     }
 
     private func makeWriter(

@@ -72,22 +72,32 @@ extension Workspace {
     ///
     /// - Throws: ``LockkeeperError`` — `unknownAccount`, `accountInactive`.
     public func session(_ id: AccountID) async throws -> Session {
-        try await work { workspace in
-            try workspace.finishPendingSwitch(concerning: id)
-            try workspace.replaceDistrustedFiles(of: id)
-            let info = AccountInfo(try workspace.registry.record(of: id))
-            guard info.state == .active else { throw LockkeeperError.accountInactive(id) }
-            let token = FencingToken(account: id, generation: info.generation)
-            if let session = workspace.state.withLock({ $0.sessions[token]?.value }),
-                session.isUsable
-            {
-                return session
-            }
-            let builder = SessionBuilder(workspace: workspace, info: info, token: token)
-            let session = try builder.build(isReadOnly: false)
-            workspace.state.withLock { $0.sessions[token] = Weak(session) }
-            return session
+        try await work { try $0.openSession(id) }
+    }
+
+    /// Opens an active account. Blocks.
+    ///
+    /// - Parameter drainsInbox: whether packets that are kept as files are applied first.
+    func openSession(_ id: AccountID, drainsInbox: Bool = true) throws -> Session {
+        try finishPendingSwitch(concerning: id)
+        try replaceDistrustedFiles(of: id)
+        let info = AccountInfo(try registry.record(of: id))
+        guard info.state == .active else { throw LockkeeperError.accountInactive(id) }
+        let token = FencingToken(account: id, generation: info.generation)
+        let known = state.withLock { $0.sessions[token]?.value }
+        let session: Session
+        if let known, known.isUsable {
+            session = known
+        } else {
+            let builder = SessionBuilder(workspace: self, info: info, token: token)
+            session = try builder.build(isReadOnly: false)
+            state.withLock { $0.sessions[token] = Weak(session) }
         }
+        if drainsInbox {
+            let waitMax = limits.admissionWaitMax
+            session.database.inbox?.drain(until: Deadline(after: waitMax, from: clock.now()))
+        }
+        return session
     }
 
     /// Opens an account for reading, whether it is active or was signed out of: for tools that

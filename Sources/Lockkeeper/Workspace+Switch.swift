@@ -49,6 +49,8 @@ extension Workspace {
         let switching = try membership.acquire(.switching, .exclusive, until: deadline)
         // Read again now that nobody else can be at it.
         try switching.whileHeld { try finishIntent(deadline: deadline) }
+        // Whoever kept a packet for it meanwhile found it not active.
+        for account in concerned.compactMap({ $0 }) { drainInboxIfActive(of: account) }
     }
 
     /// Finishes what a process began that is not at it any more, if that is quickly done. Nobody who

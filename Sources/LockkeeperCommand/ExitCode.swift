@@ -36,7 +36,8 @@ enum ExitCode: Int32, Sendable, CaseIterable {
             case .accountInactive, .hostRunning, .newerSchema: .unavailable
             case .accountExists, .unsupportedFileSystem: .cannotCreate
             case .diskFull, .ioFailed, .damaged, .fileMissing: .inputOutput
-            case .busy, .tooManyProcesses, .gap, .resync, .fileReplaced, .suspended: .tryAgain
+            case .busy, .tooManyProcesses, .gap, .resync, .fileReplaced, .suspended, .inboxFull:
+                .tryAgain
             case .superseded: .superseded
             case .permissionDenied: .permission
             case .statement, .closed: .internalFault

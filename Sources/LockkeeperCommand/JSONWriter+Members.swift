@@ -33,6 +33,15 @@ extension JSONWriter {
         member(key, instant?.description)
     }
 
+    /// Writes a member whose value is an array of the first and the last line of something.
+    mutating func member(_ key: StaticString, _ lines: ClosedRange<Int>) {
+        self.key(key)
+        beginArray()
+        integer(lines.lowerBound)
+        integer(lines.upperBound)
+        endArray()
+    }
+
     /// Writes a member whose value is a duration: milliseconds, to the microsecond.
     mutating func member(_ key: StaticString, milliseconds duration: Duration) {
         self.key(key)

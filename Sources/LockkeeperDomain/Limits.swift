@@ -86,6 +86,26 @@ public struct Limits: Sendable, Hashable {
     /// backfill, few enough to be looked through.
     public var waitingMessageCountMax = 10_000
 
+    /// Bytes of one packet that is delivered: one event line, the largest thing a server sends.
+    public var packetByteCountMax = 8 * 1024 * 1024
+    /// How long ``deliver`` tries to store a packet before it keeps it as a file: a push helper has
+    /// seconds to live, and a file costs milliseconds.
+    public var deliveryWaitMax: Duration = .seconds(1)
+    /// Packets of one account that are kept as files: more than come for an account that is signed out
+    /// of before a person notices; few enough to be listed while a helper lives.
+    public var inboxPacketCountMax = 4096
+    /// Bytes of one account's packets that are kept as files, for the same reason: on a small device
+    /// not more than a few videos.
+    public var inboxByteCountMax = 64 * 1024 * 1024
+    /// How often somebody begins to apply a kept packet before it is parked: one that ends the process
+    /// each time must not end every process that comes.
+    public var inboxAttemptCountMax = 5
+    /// Bytes of the disk that each account holds for the inbox of times when the disk is full: a few
+    /// hundred pushes.
+    public var inboxReserveByteCount = 1024 * 1024
+    /// How long kept packets that could not be applied are left where nothing new came.
+    public var inboxRetry = Backoff(least: .milliseconds(100), largest: .seconds(30))
+
     /// The defaults.
     public init() {}
 }

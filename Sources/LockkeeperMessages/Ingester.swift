@@ -20,13 +20,25 @@ public final class Ingester: Sendable {
         public let marks: ClosedRange<Int>
     }
 
+    /// An event that was accepted and is given back.
+    public struct Returned: Sendable {
+        /// The event; `nil` for a line that is none.
+        public let event: Event?
+        /// The mark that it was submitted with.
+        public let mark: Int
+    }
+
     /// What the ingester did, once it has ended.
     public struct Summary: Sendable {
         /// Events that were stored and acknowledged.
         public fileprivate(set) var storedCount = 0
-        /// Events that were accepted and given back because a batch failed. Nothing of them was
-        /// acknowledged; a server that had no acknowledgement sends them again, which does no harm.
-        public fileprivate(set) var returnedCount = 0
+        /// Events that were accepted and are given back because a batch failed, in the order of their
+        /// marks. They were never acknowledged, and nothing writes them elsewhere: the caller may
+        /// submit them to the account's next session, deliver them, or wait until the server, which
+        /// had no acknowledgement, sends them again. As many as the queue holds and one batch, at most.
+        public fileprivate(set) var returned: [Returned] = []
+        /// How many events are given back.
+        public var returnedCount: Int { returned.count }
         /// Why it ended before its input did.
         public fileprivate(set) var failure: (any Error)?
     }
@@ -145,7 +157,11 @@ public final class Ingester: Sendable {
             }
             if hasEnded { continuation.resume() }
         }
-        return state.withLock { $0.summary }
+        return state.withLock { state in
+            // Batches behind the one that failed first may have been given back before it.
+            state.summary.returned.sort { $0.mark < $1.mark }
+            return state.summary
+        }
     }
 
     /// What a queue's refusal is called outside.
@@ -236,7 +252,7 @@ public final class Ingester: Sendable {
         case .failure(let error):
             let left = queue.close(error)
             let isFirst = state.withLock { state in
-                state.summary.returnedCount += entries.count + left.count
+                state.summary.returned += (entries + left).map(Returned.init)
                 defer { state.summary.failure = state.summary.failure ?? error }
                 return state.summary.failure == nil
             }
@@ -253,6 +269,13 @@ public final class Ingester: Sendable {
 
     private func isDone(_ state: State) -> Bool {
         state.jobCount == 0 && (state.summary.failure != nil || queue.isDrained)
+    }
+}
+
+extension Ingester.Returned {
+    fileprivate init(_ entry: Ingester.Entry) {
+        event = if case .event(let event) = entry.item { event } else { nil }
+        mark = entry.mark
     }
 }
 

@@ -8,6 +8,7 @@ extension Schema {
         migrations: EmbeddedMigrations.all.map {
             Migration(owner: "messages", name: $0.name, sql: $0.sql)
         },
+        intake: MessageStore.intake,
         probes: MessageInspection.probes(for:)
     )
 }

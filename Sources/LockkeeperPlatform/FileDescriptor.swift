@@ -124,6 +124,16 @@ package struct FileDescriptor: ~Copyable, Sendable {
         try writeFully(raw, bytes, at: offset)
     }
 
+    /// Writes all the bytes at an offset.
+    ///
+    /// - Throws: ``SystemCallError`` when the kernel refuses.
+    package borrowing func write(_ bytes: [UInt8], at offset: Int64) throws(SystemCallError) {
+        let raw = raw
+        try withRawBytes(of: bytes) { (buffer) throws(SystemCallError) in
+            try writeFully(raw, buffer, at: offset)
+        }
+    }
+
     /// Waits until content and size are on the device.
     ///
     /// - Throws: ``SystemCallError`` when the device fails. The content must then count as lost:
@@ -131,6 +141,20 @@ package struct FileDescriptor: ~Copyable, Sendable {
     package borrowing func sync() throws(SystemCallError) {
         let raw = raw
         _ = try system(.fsync) { fsync(raw) }
+    }
+
+    /// Takes so many bytes of the disk for the file, from its start; its size is at least that then.
+    ///
+    /// - Throws: ``SystemCallError`` when there is no space, or the kernel refuses.
+    package borrowing func allocate(_ byteCount: Int64) throws(SystemCallError) {
+        let raw = raw
+        _ = try system(.fallocate) {
+            // The one call here that returns its error.
+            let code = posix_fallocate(raw, 0, off_t(byteCount))
+            if code == 0 { return Int32(0) }
+            errno = code
+            return -1
+        }
     }
 
     /// Sets the size in bytes.

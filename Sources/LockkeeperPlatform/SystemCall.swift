@@ -3,8 +3,9 @@
 /// Each site names its call, so that an error says which one failed and a test can make exactly
 /// one of them fail.
 package enum SystemCall: String, Sendable, Hashable, CaseIterable {
-    case accept, bind, chmod, close, connect, eventfd, fcntl, fdatasync, fstat, fsync, ftruncate
-    case getsockname, getsockopt, inotifyAddWatch, inotifyInit, kill, listen, lstat, mkdir, open,
+    case accept, bind, chmod, close, connect, eventfd, fallocate, fcntl, fdatasync, fstat, fsync
+    case ftruncate, getsockname, getsockopt, inotifyAddWatch, inotifyInit, kill, listen, lstat,
+        mkdir, open,
         opendir, pipe,
         poll, posixSpawn, pread
     case pthreadCreate, pwrite, read, readdir, realpath, receive, rename, rmdir, send, socket

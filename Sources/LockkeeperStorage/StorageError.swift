@@ -49,6 +49,15 @@ package enum StorageError: Error, Sendable, CustomStringConvertible {
     /// Thrown when a row of the commit log cannot be read.
     case malformedCommit(CommitNumber)
 
+    // MARK: The inbox
+
+    /// Thrown when as much is kept for an account as may be. Nothing was kept.
+    case inboxFull(path: String, packetCount: Int, byteCount: Int64)
+    /// Thrown when a packet's file is not what was written; `reason` is the rest of a sentence.
+    case packetTorn(path: String, reason: String)
+    /// Thrown when a newer program kept a packet. It is left for a newer program.
+    case packetNewer(path: String, version: Int)
+
     // MARK: The registry
 
     /// Thrown when the registry has no account of an id.
@@ -102,6 +111,11 @@ package enum StorageError: Error, Sendable, CustomStringConvertible {
         case .cancelled: "cancelled before the commit began"
         case .fileReplaced(let path): "\(path) was replaced while it was open"
         case .malformedCommit(let number): "row \(number) of the commit log cannot be read"
+        case .inboxFull(let path, let packetCount, let byteCount):
+            "\(path) holds \(packetCount) packets with \(byteCount) bytes and takes no more"
+        case .packetTorn(let path, let reason): "\(path) is no whole packet: \(reason)"
+        case .packetNewer(let path, let version):
+            "\(path) has layout \(version), which this program does not know"
         case .unknownAccount(let account): "there is no account \(account)"
         case .accountExists(let account): "there is an account \(account) already"
         case .accountNotActive(let account): "account \(account) is not active"

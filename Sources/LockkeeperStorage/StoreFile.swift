@@ -209,7 +209,9 @@ package enum StoreFile {
         ownTables.contains(name) || environment.isBookkeeping(name)
     }
 
-    private static let ownTables: Set<String> = ["lk_fence", "lk_commit", "lk_migration"]
+    private static let ownTables: Set<String> = [
+        "lk_fence", "lk_commit", "lk_migration", "lk_inbox_applied",
+    ]
 
     private static func configure(_ connection: Connection) throws(SQLiteError) {
         // Before the first statement: a connection that fails on its way must not checkpoint either.

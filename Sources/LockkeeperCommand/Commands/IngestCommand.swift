@@ -19,11 +19,18 @@ struct IngestCommand: Command {
         where one still waits at the end the code is 75. When the account is switched away from,
         the run ends at once with code 76 and says how many events were not stored.
 
+        With --deliver it acts as a push helper, which must not lose what it got: what the account's
+        database cannot take soon, because the account is not active or the database is busy, is kept
+        as a file and applied by whoever opens the account next ('inbox list'). It prints a receipt, or
+        {"kept":…} with the packet's name; either is durable.
+
           lockkeeper ingest feed.ndjson --account alice --name push-helper
+          lockkeeper ingest --deliver --account bob < push.ndjson
         """
     static let options: [OptionSpecification] = [
         .value("name", "N", "this helper's name among the origins of changes [ingest]"),
         .value("durability", "durable|committed", "what receipts promise [durable]"),
+        .flag("deliver", "keep as files what the database cannot take now"),
         .flag("refuse-gaps", "refuse a page whole that does not begin at its stream's cursor"),
     ]
 
@@ -31,6 +38,7 @@ struct IngestCommand: Command {
     private let processName: String
     private let durability: Durability
     private let refusesGaps: Bool
+    private let delivers: Bool
 
     init(_ arguments: inout Arguments) throws(UsageError) {
         let path = arguments.optionalPositional()
@@ -39,6 +47,12 @@ struct IngestCommand: Command {
         if processName.isEmpty { throw UsageError("--name must not be empty.") }
         durability = try arguments.choice("durability", of: Durability.self) ?? .durable
         refusesGaps = arguments.flag("refuse-gaps")
+        delivers = arguments.flag("deliver")
+        if delivers, refusesGaps || durability == .committed {
+            throw UsageError(
+                "--deliver goes with neither --refuse-gaps nor --durability committed."
+            )
+        }
     }
 
     func run(in context: CommandContext) async throws -> ExitCode {
@@ -51,24 +65,28 @@ struct IngestCommand: Command {
             if context.options.account == nil {
                 context.console.note("lockkeeper: into \(account), the only active account")
             }
-            let session = try await workspace.session(account)
             let report = IngestReport(
                 console: context.console,
                 isJSON: context.options.isJSON,
                 interruption: interruption
             )
-            let run = IngestRun(
-                messages: try MessageStore(session),
-                durability: durability,
-                // What comes by a pipe has just come; a file is history.
-                admission: path == nil ? .live : .backfill,
-                report: report,
-                interruption: interruption
-            )
-            let failure =
-                refusesGaps
-                ? try await run.pageByPage(input) : try await run.pipelined(input)
-            exitCode = try await conclude(run, failure, context)
+            if delivers {
+                let run = DeliverRun(workspace: workspace, account: account, report: report)
+                exitCode = try conclude(run, try await run.run(input), context)
+            } else {
+                let run = IngestRun(
+                    messages: try MessageStore(try await workspace.session(account)),
+                    durability: durability,
+                    // What comes by a pipe has just come; a file is history.
+                    admission: path == nil ? .live : .backfill,
+                    report: report,
+                    interruption: interruption
+                )
+                let failure =
+                    refusesGaps
+                    ? try await run.pageByPage(input) : try await run.pipelined(input)
+                exitCode = try await conclude(run, failure, context)
+            }
         } catch {
             await workspace.close()
             throw error
@@ -98,19 +116,12 @@ struct IngestCommand: Command {
         _ context: CommandContext
     ) async throws -> ExitCode {
         let waiting = failure == nil ? try await waitingPages(run) : []
-        if let error = context.console.outputFailure {
-            context.console.note("lockkeeper: receipts cannot be printed any more: \(error)")
-            return .inputOutput
+        let token = run.messages.session.token
+        let isPrinted = try sumUp(run.report, context) { report throws(SystemCallError) in
+            try report.printSummary(token, waiting: waiting, durability: durability)
         }
-        try run.report.printSummary(
-            run.messages.session.token,
-            waiting: waiting,
-            durability: durability
-        )
+        if !isPrinted { return .inputOutput }
         let sums = run.report.sums
-        if sums.refusedCount > 0 {
-            context.console.note("lockkeeper: \(sums.refusedCount) events were read and not stored")
-        }
         if let failure { throw failure }
         for gap in waiting {
             func name(_ cursor: Cursor?) -> String { cursor.map { "'\($0)'" } ?? "no cursor" }
@@ -122,6 +133,40 @@ struct IngestCommand: Command {
         }
         if !waiting.isEmpty { return .tryAgain }
         return sums.unreadableCount > 0 ? .unreadableLines : .success
+    }
+
+    /// Prints the summary of a delivery and chooses the exit code.
+    private func conclude(
+        _ run: DeliverRun,
+        _ failure: (any Error)?,
+        _ context: CommandContext
+    ) throws -> ExitCode {
+        let isPrinted = try sumUp(run.report, context) { report throws(SystemCallError) in
+            try report.printSummary(ofDeliveriesTo: run.account)
+        }
+        if !isPrinted { return .inputOutput }
+        if let failure { throw failure }
+        return run.report.sums.unreadableCount > 0 ? .unreadableLines : .success
+    }
+
+    /// Prints the summary, and says what was not stored.
+    ///
+    /// - Returns: whether anybody reads what is printed.
+    private func sumUp(
+        _ report: IngestReport,
+        _ context: CommandContext,
+        _ summary: (IngestReport) throws(SystemCallError) -> Void
+    ) throws(SystemCallError) -> Bool {
+        if let error = context.console.outputFailure {
+            context.console.note("lockkeeper: receipts cannot be printed any more: \(error)")
+            return false
+        }
+        try summary(report)
+        let refusedCount = report.sums.refusedCount
+        if refusedCount > 0 {
+            context.console.note("lockkeeper: \(refusedCount) events were read and not stored")
+        }
+        return true
     }
 
     private func waitingPages(_ run: IngestRun) async throws -> [PageGap] {

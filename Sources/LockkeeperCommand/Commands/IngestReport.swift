@@ -28,6 +28,8 @@ final class IngestReport: Sendable {
         var outcomes = OutcomeCounts()
         /// Transactions that changed something.
         var commitCount = 0
+        /// Packets that are kept as files.
+        var keptCount = 0
         /// Where the cursors of the streams that were named stand.
         var cursors: [StreamID: Cursor?] = [:]
         /// How long batches stood in line for admission.
@@ -69,6 +71,12 @@ final class IngestReport: Sendable {
         })
     }
 
+    /// Counts a line that is too long to be handed on, and names it.
+    func countLine(_ number: Int, tooLong byteCount: Int, limit: Int) {
+        let reason = "a line has at most \(limit) bytes, this one has \(byteCount)"
+        countLine(number, EventError(.lineTooLong, reason: reason))
+    }
+
     /// Counts events that were read and not stored.
     func countRefused(_ count: Int) { totals.withLock { $0.refusedCount += count } }
 
@@ -85,6 +93,50 @@ final class IngestReport: Sendable {
         } catch {
             // The console remembers why; the run ends and says it.
             interruption.signal()
+        }
+    }
+
+    /// Adds a packet that was delivered, and prints its receipt, or that it is kept.
+    func add(_ delivery: Delivery, lines: ClosedRange<Int>) {
+        switch delivery {
+        case .stored(let receipt): add(receipt, lines: lines)
+        case .kept(let packet):
+            totals.withLock { $0.keptCount += 1 }
+            do {
+                try console.print { writer in
+                    writer.beginObject()
+                    writer.key("kept")
+                    writer.beginObject()
+                    InboxOutput.write(packet, into: &writer)
+                    writer.member("lines", lines)
+                    writer.endObject()
+                    writer.endObject()
+                }
+            } catch {
+                // The console remembers why; the run ends and says it.
+                interruption.signal()
+            }
+        }
+    }
+
+    /// Prints the summary of packets that were delivered, which may have gone into several
+    /// generations, or into none.
+    func printSummary(ofDeliveriesTo account: AccountID) throws(SystemCallError) {
+        let sums = sums
+        try console.print { writer in
+            writer.beginObject()
+            writer.key("summary")
+            writer.beginObject()
+            writer.member("account", account)
+            writer.member("lines", sums.lineCount)
+            writer.member("events", sums.outcomes.total)
+            writer.members(sums.outcomes)
+            writer.member("kept", sums.keptCount)
+            writer.member("refused", sums.refusedCount)
+            writer.member("commits", sums.commitCount)
+            writer.member("cursors", sums.cursors)
+            writer.endObject()
+            writer.endObject()
         }
     }
 

@@ -15,13 +15,7 @@ enum ReceiptOutput {
         writer.member("account", receipt.account)
         writer.member("generation", receipt.generation.rawValue)
         writer.member("commit", receipt.commit?.rawValue)
-        if let lines {
-            writer.key("lines")
-            writer.beginArray()
-            writer.integer(lines.lowerBound)
-            writer.integer(lines.upperBound)
-            writer.endArray()
-        }
+        if let lines { writer.member("lines", lines) }
         writer.member("events", receipt.outcomes.total)
         writer.members(receipt.outcomes)
         writer.member("cursors", receipt.cursors)

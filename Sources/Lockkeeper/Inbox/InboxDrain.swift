@@ -1,0 +1,214 @@
+import LockkeeperDomain
+import LockkeeperLocking
+import LockkeeperPlatform
+import LockkeeperSQLite
+import LockkeeperStorage
+
+/// Applies the packets that are kept as files, oldest first. Blocks.
+///
+/// For each packet: it is read and decoded; one transaction looks whether its name is recorded
+/// already and its file still there, applies it and records the name; once that is durable the file is
+/// removed, and once the removal is durable the name is forgotten. A process may die between any two
+/// of these steps, and any number of processes may be at it at once: each packet is applied once
+/// (I-12).
+///
+/// What cannot be applied for reasons that are not its own is left, and ends the drain; one for which
+/// the disk has no room is left, and the next one is tried; one that fails by itself counts an
+/// attempt, which is written down before it is decoded, so that a packet that ends the process is
+/// parked in the end.
+struct InboxDrain {
+    let workspace: Workspace
+    let session: Session
+    let folder: InboxFolder
+    let intake: PacketIntake
+    let deadline: Deadline
+
+    /// How many packets are made durable together.
+    private static let roundCountMax = 64
+    /// How many recorded names are looked through for files that are gone.
+    private static let recordedCountMax = 256
+
+    /// What a transaction found.
+    private enum Outcome: Sendable {
+        /// The packet is applied now, or was before; its file can go.
+        case applied
+        /// The file is gone: another process has settled it.
+        case gone
+        /// It was begun too often and is not applied.
+        case exhausted
+    }
+
+    /// Applies what waits.
+    ///
+    /// - Throws: ``StorageError`` when the folder cannot be read or written.
+    func run() throws -> InboxReport {
+        var report = InboxReport()
+        var tried: Set<PacketName> = []
+        try adoptLeftovers()
+        while true {
+            report.stamp = try folder.waitingStamp()
+            let waiting = try folder.waiting()
+            let round = waiting.filter { !tried.contains($0) }.prefix(Self.roundCountMax)
+            if round.isEmpty || report.obstacle != nil {
+                report.leftCount = waiting.count
+                return report
+            }
+            tried.formUnion(round)
+            try run(round, &report)
+        }
+    }
+
+    private func run(_ round: ArraySlice<PacketName>, _ report: inout InboxReport) throws {
+        var applied: [PacketName] = []
+        var isDurable = true
+        for name in round {
+            if workspace.isSuspended { report.obstacle = LockingError.suspended }
+            if report.obstacle != nil { break }
+            let durability: Durability = name == round.last ? .durable : .committed
+            guard try apply(name, durability, &report) else { continue }
+            applied.append(name)
+            isDurable = durability == .durable
+        }
+        guard !applied.isEmpty else { return }
+        do {
+            try settle(applied, isDurable: isDurable)
+            report.appliedCount += applied.count
+        } catch {
+            // Whoever comes next finds their names recorded.
+            report.obstacle = report.obstacle ?? error
+        }
+    }
+
+    /// Applies one packet.
+    ///
+    /// - Returns: whether its file can go once the transaction is durable.
+    private func apply(
+        _ name: PacketName,
+        _ durability: Durability,
+        _ report: inout InboxReport
+    ) throws -> Bool {
+        let packet: PacketFile
+        do {
+            let limit = workspace.limits.packetByteCountMax
+            guard let file = try folder.read(name, byteCountMax: limit) else { return false }
+            packet = file
+        } catch {
+            // A newer program's packet is left for one.
+            if case .packetTorn = error { try park(name, .torn, &report) }
+            return false
+        }
+        guard packet.account == session.token.account else {
+            try park(name, .wrongAccount, &report)
+            return false
+        }
+        let attempts = packet.attemptCount
+        let isExhausted = attempts >= workspace.limits.inboxAttemptCountMax
+        do {
+            var work: PacketWork?
+            if !isExhausted {
+                try folder.note(attempts: attempts + 1, of: name)
+                work = try intake(session, packet.packet)
+            }
+            switch try write(name, work, durability) {
+            case .applied: return true
+            case .gone: return false
+            case .exhausted: try park(name, .tooManyAttempts, &report)
+            }
+        } catch {
+            switch Verdict(error) {
+            case .packet: break
+            case .room: try folder.note(attempts: attempts, of: name)
+            case .database:
+                if !isExhausted { try folder.note(attempts: attempts, of: name) }
+                report.obstacle = error
+            }
+        }
+        return false
+    }
+
+    /// Whose fault a failure is.
+    private enum Verdict {
+        case packet, database, room
+
+        init(_ error: any Error) {
+            guard let error = error as? LockkeeperError else {
+                self = error is CancellationError ? .database : .packet
+                return
+            }
+            switch error.code {
+            case .diskFull: self = .room
+            case .statement, .invalidInput, .contract, .gap: self = .packet
+            default: self = .database
+            }
+        }
+    }
+
+    private func write(
+        _ name: PacketName,
+        _ work: PacketWork?,
+        _ durability: Durability
+    ) throws -> Outcome {
+        try submit(durability) { [folder] connection, topics in
+            let table = InboxTable(connection)
+            if try table.contains(name) { return .applied }
+            guard try folder.isWaiting(name) else { return .gone }
+            guard let work else { return .exhausted }
+            try work(connection, &topics)
+            try table.record(name)
+            return .applied
+        }
+    }
+
+    /// Removes the files of packets that were applied, and then their names.
+    private func settle(_ names: [PacketName], isDurable: Bool) throws {
+        // What another process has applied may not be on the disk either.
+        if !isDurable { try submit(.durable) { _, _ in } }
+        try folder.remove(names)
+        let recorded = try submit(.committed) { connection, _ in
+            let table = InboxTable(connection)
+            try table.forget(names)
+            return try table.names(limit: Self.recordedCountMax)
+        }
+        // Somebody died between the two.
+        let gone = try recorded.filter { try !folder.isKept($0) }
+        if gone.isEmpty { return }
+        try folder.sync()
+        try submit(.committed) { connection, _ in try InboxTable(connection).forget(gone) }
+    }
+
+    private func park(
+        _ name: PacketName,
+        _ why: InboxFolder.ParkingReason,
+        _ report: inout InboxReport
+    ) throws {
+        try folder.park(name, because: why)
+        report.parkedCount += 1
+    }
+
+    private func adoptLeftovers() throws {
+        let own = workspace.process.identity.pid
+        let pids = Set(try workspace.membership.members().map(\.identity.pid))
+        try folder.adoptLeftovers { $0 == own || pids.contains($0) }
+    }
+
+    /// Runs a write of the inbox's own and waits for it.
+    private func submit<Value: Sendable>(
+        _ durability: Durability,
+        _ body: @escaping @Sendable (Connection, inout TopicSet) throws -> Value
+    ) throws -> Value {
+        let monitor = Monitor<Result<Value, any Error>?>(nil)
+        session.database.submitFromInbox(
+            durability: durability,
+            waitMax: deadline.remaining(at: workspace.clock.now()),
+            body: body
+        ) { result in
+            monitor.withLock { $0 = result.map(\.0) }
+            monitor.broadcast()
+        }
+        // Without a deadline: the line ends every wait by the one that it was given.
+        guard let result = monitor.wait(until: .never, for: { $0 }) else {
+            preconditionFailure("a wait without a deadline ends with a value")
+        }
+        return try result.get()
+    }
+}

@@ -1,0 +1,357 @@
+package import LockkeeperDomain
+import LockkeeperPlatform
+
+/// The packets of one account that are kept as files while its database cannot take them.
+///
+/// ```
+/// <account>/inbox/           0700
+///   waiting/                 there only while something waits
+///     <name>                 0600; oldest first by name
+///     <name>.<pid>-<n>.tmp   being written; nothing was promised of it yet
+///   parked/
+///     <name>.<why>           put aside, until somebody retries or drops it
+/// <account>/reserve          space that a full disk cannot take from the inbox
+/// ```
+///
+/// A packet is in exactly one state, and each step is one `rename` or `unlink`, or none:
+///
+/// ```
+///          keep                    applied, durable
+/// (none) ───────▶ waiting ─────────────────────────▶ (none)
+///                  │   ▲                               ▲
+///             park │   │ retry                         │ drop
+///                  ▼   │                               │
+///                 parked ──────────────────────────────┘
+/// ```
+///
+/// Who applies a packet records its name in the same transaction (``InboxTable``), and removes the
+/// file once that is durable. Whoever finds a file of a recorded name removes it. So it does no harm
+/// that several processes do all this at once, and no lock is needed.
+package struct InboxFolder: Sendable, Hashable {
+    /// The account's folder.
+    private let account: String
+    private var inbox: String { "\(account)/inbox" }
+    private var waitingFolder: String { "\(inbox)/waiting" }
+    private var parkedFolder: String { "\(inbox)/parked" }
+    private var reserve: String { "\(account)/reserve" }
+
+    /// The inbox in an account's folder. Nothing is made yet.
+    package init(account: String) { self.account = account }
+
+    /// Why a packet was put aside. The raw value is a part of the file's name.
+    package enum ParkingReason: String, Sendable, Hashable, CaseIterable {
+        /// The file is not what was written.
+        case torn
+        /// It is a packet of another account.
+        case wrongAccount = "wrong-account"
+        /// It was begun as often as may be, and whoever did it failed or died.
+        case tooManyAttempts = "too-many-attempts"
+    }
+
+    /// A packet's file.
+    package struct Entry: Sendable, Hashable {
+        /// Its name.
+        package let name: PacketName
+        /// Why it is parked; `nil` where it waits.
+        package let parked: ParkingReason?
+        /// The file's size.
+        package let byteCount: Int64
+    }
+
+    // MARK: - Looking
+
+    /// Whether anything waits, as the time of the folder's last change, to be compared for equality;
+    /// `nil` where nothing does. One system call.
+    package func waitingStamp() throws(StorageError) -> Int64? {
+        try system { () throws(SystemCallError) in
+            try FileSystem.status(waitingFolder)?.modified
+        }
+    }
+
+    /// What waits, oldest first.
+    package func waiting() throws(StorageError) -> [PacketName] {
+        try names(in: waitingFolder).compactMap { PacketName($0) }.sorted()
+    }
+
+    /// Everything that is kept: what waits, oldest first, then what is parked.
+    package func entries() throws(StorageError) -> [Entry] {
+        var entries: [Entry] = []
+        for name in try waiting() {
+            guard let size = try size(waitingPath(name)) else { continue }
+            entries.append(Entry(name: name, parked: nil, byteCount: size))
+        }
+        for (name, why) in try parked().sorted(by: { $0.name < $1.name }) {
+            guard let size = try size(parkedPath(name, why)) else { continue }
+            entries.append(Entry(name: name, parked: why, byteCount: size))
+        }
+        return entries
+    }
+
+    /// Whether a packet waits.
+    package func isWaiting(_ name: PacketName) throws(StorageError) -> Bool {
+        try size(waitingPath(name)) != nil
+    }
+
+    /// Whether a packet is kept at all.
+    package func isKept(_ name: PacketName) throws(StorageError) -> Bool {
+        // In this order, against which a packet that is retried cannot slip through.
+        if try parked().contains(where: { $0.name == name }) { return true }
+        return try isWaiting(name)
+    }
+
+    /// Reads a packet; `nil` where it is gone.
+    ///
+    /// - Throws: ``StorageError/packetTorn(path:reason:)``,
+    ///   ``StorageError/packetNewer(path:version:)``.
+    package func read(_ entry: PacketName, byteCountMax: Int) throws(StorageError) -> PacketFile? {
+        try read(waitingPath(entry), byteCountMax)
+    }
+
+    /// Reads a packet that waits or is parked; `nil` where it is gone.
+    package func read(_ entry: Entry, byteCountMax: Int) throws(StorageError) -> PacketFile? {
+        guard let why = entry.parked else {
+            return try read(entry.name, byteCountMax: byteCountMax)
+        }
+        return try read(parkedPath(entry.name, why), byteCountMax)
+    }
+
+    // MARK: - Keeping
+
+    /// Keeps a packet. When this returns, file and name are on the disk.
+    ///
+    /// The bounds are looked at before: as many processes as keep at the same moment may each go past
+    /// them by one packet.
+    ///
+    /// - Throws: ``StorageError/inboxFull(path:packetCount:byteCount:)``, and ``StorageError/system(_:)``
+    ///   with `ENOSPC` when not even the reserve suffices. Nothing is kept then.
+    package func keep(
+        _ packet: PacketFile,
+        limits: Limits,
+        using generator: inout some RandomNumberGenerator
+    ) throws(StorageError) -> Entry {
+        let bytes = packet.encoded
+        let kept = try entries()
+        let byteCount = kept.reduce(0) { $0 + $1.byteCount }
+        guard kept.count < limits.inboxPacketCountMax,
+            byteCount + Int64(bytes.count) <= Int64(limits.inboxByteCountMax)
+        else {
+            throw .inboxFull(path: inbox, packetCount: kept.count, byteCount: byteCount)
+        }
+        let newest = kept.map(\.name.number).max() ?? 0
+        let name = PacketName(number: newest + 1, using: &generator)
+        do throws(SystemCallError) {
+            try write(bytes, name)
+        } catch {
+            guard error.errno == .noSpace || error.errno == .quotaExceeded,
+                (try? FileSystem.remove(reserve)) == true
+            else { throw .system(error) }
+            try system { () throws(SystemCallError) in try write(bytes, name) }
+        }
+        return Entry(name: name, parked: nil, byteCount: Int64(bytes.count))
+    }
+
+    /// Takes space for times when the disk is full, where that was not done. Where it cannot be had
+    /// now, somebody who opens the account later tries again.
+    package func makeReserve(byteCount: Int64) {
+        do throws(SystemCallError) {
+            if try FileSystem.status(reserve) != nil { return }
+            let file = try FileDescriptor(
+                opening: reserve,
+                [.readWrite, .create, .exclusive, .noFollow]
+            )
+            do throws(SystemCallError) {
+                try file.allocate(byteCount)
+            } catch {
+                _ = try? FileSystem.remove(reserve)
+            }
+        } catch {
+            // Another process may be at it, or the disk is full already.
+        }
+    }
+
+    // MARK: - Moving on
+
+    /// Writes down how often a packet was begun. It need not survive a power loss.
+    package func note(attempts: Int, of name: PacketName) throws(StorageError) {
+        do throws(SystemCallError) {
+            let file = try FileDescriptor(opening: waitingPath(name), [.writeOnly, .noFollow])
+            try file.write([UInt8(clamping: attempts)], at: PacketFile.attemptOffset)
+        } catch {
+            // It is gone: another process was faster.
+            if error.errno != .noSuchFile { throw .system(error) }
+        }
+    }
+
+    /// Puts a packet that waits aside. Nothing happens where it is gone.
+    package func park(_ name: PacketName, because why: ParkingReason) throws(StorageError) {
+        try system { () throws(SystemCallError) in
+            try FileSystem.makeDirectory(parkedFolder)
+            try move(waitingPath(name), to: parkedPath(name, why))
+        }
+        try sync()
+        removeFolderOfNothing()
+    }
+
+    /// Lets a parked packet wait again, as if nobody had begun it.
+    ///
+    /// - Returns: whether there was one.
+    package func retry(_ name: PacketName) throws(StorageError) -> Bool {
+        guard let why = try parked().first(where: { $0.name == name })?.why else { return false }
+        try system { () throws(SystemCallError) in
+            while true {
+                try FileSystem.makeDirectory(waitingFolder)
+                do throws(SystemCallError) {
+                    try FileSystem.rename(parkedPath(name, why), to: waitingPath(name))
+                    break
+                } catch {
+                    // The folder of what waits was found empty and removed in between.
+                    guard error.errno == .noSuchFile,
+                        try FileSystem.status(parkedPath(name, why)) != nil
+                    else { throw error }
+                }
+            }
+        }
+        try note(attempts: 0, of: name)
+        try sync()
+        return true
+    }
+
+    /// Removes packets, whether they wait or are parked, and waits until that is on the disk.
+    ///
+    /// - Returns: how many there were.
+    @discardableResult
+    package func remove(_ names: some Collection<PacketName>) throws(StorageError) -> Int {
+        let parked = try parked()
+        var count = 0
+        for name in names {
+            let paths =
+                [waitingPath(name)]
+                + parked.filter { $0.name == name }.map { parkedPath($0.name, $0.why) }
+            for path in paths {
+                let isRemoved = try system { () throws(SystemCallError) in
+                    try FileSystem.remove(path)
+                }
+                if isRemoved { count += 1 }
+            }
+        }
+        try sync()
+        removeFolderOfNothing()
+        return count
+    }
+
+    /// Removes a packet of an account that is gone, and the folders that were made for it, as far as
+    /// nothing else is in them.
+    package func removeWithFolders(_ name: PacketName) throws(StorageError) {
+        try remove([name])
+        for folder in [inbox, account] { _ = try? FileSystem.removeDirectory(folder) }
+    }
+
+    /// Gives files whose writers died before they named them their names: each is whole and will be
+    /// applied, or torn and will be parked. Nothing was promised of them, and nothing is thrown away.
+    ///
+    /// - Parameter isWriting: whether a process of a pid may still be writing.
+    package func adoptLeftovers(isWriting: (Int32) -> Bool) throws(StorageError) {
+        for file in try names(in: waitingFolder) where file.hasSuffix(".tmp") {
+            let parts = file.split(separator: ".")
+            guard parts.count == 3, let name = PacketName(parts[0]),
+                let pid = Int32(parts[1].prefix { $0 != "-" }), !isWriting(pid)
+            else { continue }
+            try system { () throws(SystemCallError) in
+                try move("\(waitingFolder)/\(file)", to: waitingPath(name))
+            }
+        }
+    }
+
+    /// Waits until names that were removed and renamed are on the disk.
+    package func sync() throws(StorageError) {
+        for folder in [waitingFolder, parkedFolder, inbox] {
+            do throws(SystemCallError) {
+                try FileSystem.syncDirectory(folder)
+            } catch {
+                if error.errno != .noSuchFile { throw .system(error) }
+            }
+        }
+    }
+
+    // MARK: - Steps
+
+    private func write(_ bytes: [UInt8], _ name: PacketName) throws(SystemCallError) {
+        try FileSystem.makeDirectory(FileSystem.directory(of: account))
+        try FileSystem.makeDirectory(account)
+        try FileSystem.makeDirectory(inbox)
+        while true {
+            try FileSystem.makeDirectory(waitingFolder)
+            do throws(SystemCallError) {
+                try FileSystem.replaceFile(at: waitingPath(name), with: bytes)
+                break
+            } catch {
+                // The folder was found empty and removed in between. Somebody drains then, who does
+                // not do so for ever.
+                if error.errno != .noSuchFile { throw error }
+            }
+        }
+        // The folders may all be new, and another process that made one may not have synced it.
+        var folder = waitingFolder
+        for _ in 0..<4 {
+            folder = FileSystem.directory(of: folder)
+            try FileSystem.syncDirectory(folder)
+        }
+    }
+
+    private func move(_ source: String, to target: String) throws(SystemCallError) {
+        do throws(SystemCallError) {
+            try FileSystem.rename(source, to: target)
+        } catch {
+            // Another process was faster.
+            if error.errno != .noSuchFile { throw error }
+        }
+    }
+
+    /// That the folder is gone says with one system call that nothing waits. It is removed only when
+    /// it is empty, and who keeps a packet makes it again.
+    private func removeFolderOfNothing() { _ = try? FileSystem.removeDirectory(waitingFolder) }
+
+    private func read(_ path: String, _ byteCountMax: Int) throws(StorageError) -> PacketFile? {
+        let bytes: [UInt8]
+        do throws(SystemCallError) {
+            // One byte more than any whole file has, so that a longer one is found out.
+            bytes = try FileSystem.contents(
+                of: path,
+                limit: byteCountMax + PacketFile.overheadByteCountMax + 1
+            )
+        } catch {
+            if error.errno == .noSuchFile { return nil }
+            throw .system(error)
+        }
+        return try PacketFile(decoding: bytes, path: path)
+    }
+
+    private func parked() throws(StorageError) -> [(name: PacketName, why: ParkingReason)] {
+        try names(in: parkedFolder).compactMap { file in
+            let parts = file.split(separator: ".", maxSplits: 1)
+            guard parts.count == 2, let name = PacketName(parts[0]),
+                let why = ParkingReason(rawValue: String(parts[1]))
+            else { return nil }
+            return (name, why)
+        }
+    }
+
+    private func names(in folder: String) throws(StorageError) -> [String] {
+        do throws(SystemCallError) {
+            return try FileSystem.list(folder)
+        } catch {
+            if error.errno == .noSuchFile { return [] }
+            throw .system(error)
+        }
+    }
+
+    private func size(_ path: String) throws(StorageError) -> Int64? {
+        try system { () throws(SystemCallError) in try FileSystem.status(path)?.size }
+    }
+
+    private func waitingPath(_ name: PacketName) -> String { "\(waitingFolder)/\(name)" }
+
+    private func parkedPath(_ name: PacketName, _ why: ParkingReason) -> String {
+        "\(parkedFolder)/\(name).\(why.rawValue)"
+    }
+}

@@ -1,0 +1,149 @@
+import LockkeeperCrypto
+package import LockkeeperDomain
+
+/// A packet that is kept as a file until its account's database can take it, and its layout.
+///
+/// Numbers are little-endian.
+///
+/// ```
+/// offset  bytes
+///      0      8  "LKPACKET"
+///      8      1  version of this layout: 1
+///      9      1  how often somebody began to apply it
+///     10      2  A, the bytes of the account id
+///     12      2  N, the bytes of the name of the process that kept it
+///     14      2  R, the bytes of the reason
+///     16      8  when it was kept, in milliseconds since 1970; for people (I-15)
+///     24      8  P, the bytes of the packet
+///     32     32  SHA-256 of all other bytes, byte 9 taken as 0
+///     64  A+N+R+P  account id, process name, reason, packet
+/// ```
+///
+/// A file is written whole, synced, and only then gets its name, so that a torn one is the disk's
+/// fault. Length and checksum find it; it is put aside and never applied in part. Only byte 9 is
+/// ever written again, in place.
+package struct PacketFile: Sendable, Hashable {
+    /// Whose packet it is.
+    package var account: AccountID
+    /// The name of the process that kept it.
+    package var processName: String
+    /// Why the database could not take it: a stable name.
+    package var reason: String
+    /// When it was kept, in milliseconds since 1970; for people.
+    package var keptAt: Int64
+    /// How often somebody began to apply it and did not come back.
+    package var attemptCount = 0
+    /// The bytes as they came.
+    package var packet: [UInt8]
+
+    /// A packet to be kept.
+    package init(
+        account: AccountID,
+        processName: String,
+        reason: String,
+        keptAt: Int64,
+        packet: [UInt8]
+    ) {
+        self.account = account
+        self.processName = processName
+        self.reason = reason
+        self.keptAt = keptAt
+        self.packet = packet
+    }
+
+    /// Where the count of attempts stands.
+    static let attemptOffset: Int64 = 9
+    /// Bytes before the account id.
+    static let headerByteCount = 64
+    /// More bytes than the parts beside the packet ever have.
+    static let overheadByteCountMax = headerByteCount + 3 * Int(UInt16.max)
+
+    private static let magic = Array("LKPACKET".utf8)
+    private static let version: UInt8 = 1
+    private static let digestRange = 32..<64
+
+    /// The file's bytes.
+    package var encoded: [UInt8] {
+        let name = Array(processName.utf8.prefix(Self.nameByteCountMax))
+        let reason = Array(reason.utf8.prefix(Self.nameByteCountMax))
+        var bytes = Self.magic
+        bytes.append(Self.version)
+        bytes.append(UInt8(clamping: attemptCount))
+        for count in [account.bytes.count, name.count, reason.count] {
+            bytes.append(littleEndian: UInt16(clamping: count))
+        }
+        bytes.append(littleEndian: UInt64(bitPattern: keptAt))
+        bytes.append(littleEndian: UInt64(packet.count))
+        bytes += [UInt8](repeating: 0, count: Self.digestRange.count)
+        bytes += account.bytes + name + reason + packet
+        bytes.replaceSubrange(Self.digestRange, with: Self.digest(of: bytes))
+        return bytes
+    }
+
+    /// Reads a file's bytes.
+    ///
+    /// - Parameter path: the file, for errors.
+    /// - Throws: ``StorageError/packetTorn(path:reason:)``, and
+    ///   ``StorageError/packetNewer(path:version:)`` for a layout of a newer program.
+    package init(decoding bytes: [UInt8], path: String) throws(StorageError) {
+        func torn(_ reason: String) -> StorageError { .packetTorn(path: path, reason: reason) }
+        guard bytes.count >= Self.headerByteCount else { throw torn("it is too short") }
+        guard bytes.starts(with: Self.magic) else { throw torn("it does not begin as one") }
+        guard bytes[8] == Self.version else {
+            throw .packetNewer(path: path, version: Int(bytes[8]))
+        }
+        guard Self.digest(of: bytes).elementsEqual(bytes[Self.digestRange]) else {
+            throw torn("its checksum is wrong")
+        }
+        let counts = [10, 12, 14].map { Int(bytes.littleEndian(UInt16.self, at: $0)) }
+        let packetStart = Self.headerByteCount + counts.reduce(0, +)
+        guard packetStart <= bytes.count,
+            UInt64(bytes.count - packetStart) == bytes.littleEndian(UInt64.self, at: 24)
+        else { throw torn("its lengths contradict each other") }
+        var start = Self.headerByteCount
+        let parts = counts.map { count in
+            defer { start += count }
+            return bytes[start..<start + count]
+        }
+        do {
+            account = try AccountID(bytes: parts[0])
+        } catch {
+            throw torn(error.description)
+        }
+        processName = String(decoding: parts[1], as: UTF8.self)
+        reason = String(decoding: parts[2], as: UTF8.self)
+        keptAt = Int64(bitPattern: bytes.littleEndian(UInt64.self, at: 16))
+        attemptCount = Int(bytes[Int(Self.attemptOffset)])
+        packet = Array(bytes[packetStart...])
+    }
+
+    /// What a name or a reason is cut to: far more than any has.
+    private static let nameByteCountMax = 512
+
+    private static func digest(of bytes: [UInt8]) -> [UInt8] {
+        var hash = SHA256()
+        bytes.withUnsafeBytes { bytes in
+            let attempt = Int(attemptOffset)
+            hash.update(UnsafeRawBufferPointer(rebasing: bytes[..<attempt]))
+            hash.update([0])
+            hash.update(
+                UnsafeRawBufferPointer(rebasing: bytes[(attempt + 1)..<digestRange.lowerBound])
+            )
+            hash.update(UnsafeRawBufferPointer(rebasing: bytes[digestRange.upperBound...]))
+        }
+        return hash.finalize()
+    }
+}
+
+extension [UInt8] {
+    fileprivate mutating func append<Number: FixedWidthInteger>(littleEndian number: Number) {
+        Swift.withUnsafeBytes(of: number.littleEndian) { append(contentsOf: $0) }
+    }
+
+    fileprivate func littleEndian<Number: FixedWidthInteger>(
+        _ type: Number.Type,
+        at offset: Int
+    ) -> Number {
+        withUnsafeBytes { Number(littleEndian: $0.loadUnaligned(fromByteOffset: offset, as: type)) }
+    }
+}
