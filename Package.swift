@@ -206,7 +206,7 @@ let package = Package(
             name: "lockkeeper-store-tool",
             dependencies: [
                 "LockkeeperDomain", "CLockkeeperPlatform", "LockkeeperPlatform",
-                "LockkeeperSQLite", "Lockkeeper", "LockkeeperSimulation",
+                "LockkeeperSQLite", "LockkeeperStorage", "Lockkeeper", "LockkeeperSimulation",
             ],
             path: "Tests/lockkeeper-store-tool",
             swiftSettings: settings

@@ -8,9 +8,10 @@ import LockkeeperSimulation
 ///
 ///     lockkeeper-store-tool account ROOT NAME [LIMIT=NUMBER]…   as Lockkeeper has it: ``AccountTool``
 ///     lockkeeper-store-tool plain FILE                          as SQLite alone has it: ``PlainTool``
+///     lockkeeper-store-tool inbox ROOT WORD…                    keeps and applies packets: ``InboxTool``
 ///
-/// It says "ready", then answers each line of its input with one line; it ends when its input does.
-/// Both stand before the faulting VFS and understand
+/// The last one says one line and ends, or dies. The others say "ready", then answer each line of their
+/// input with one line; they end when their input does. They stand before the faulting VFS and understand
 ///
 ///     pause open|checkpoint|unfetch   the next such call on the database stands still: "paused"
 ///     await                           waits until it does: "stands" or "nothing stands"
@@ -35,6 +36,8 @@ enum StoreTool {
             let tool = PlainTool(path: arguments[1])
             say("ready")
             while let line = hear() { say(tool.answer(to: line)) }
+        case ("inbox", 3...):
+            say(try await InboxTool.run(root: arguments[1], Array(arguments[2...])))
         default: exit(64)
         }
     }

@@ -51,6 +51,7 @@ struct InboxDrain {
             let round = waiting.filter { !tried.contains($0) }.prefix(Self.roundCountMax)
             if round.isEmpty || report.obstacle != nil {
                 report.leftCount = waiting.count
+                if waiting.isEmpty { folder.removeFolderOfNothing() }
                 return report
             }
             tried.formUnion(round)
@@ -188,7 +189,9 @@ struct InboxDrain {
     private func adoptLeftovers() throws {
         let own = workspace.process.identity.pid
         let pids = Set(try workspace.membership.members().map(\.identity.pid))
-        try folder.adoptLeftovers { $0 == own || pids.contains($0) }
+        try folder.adoptLeftovers(byteCountMax: workspace.limits.packetByteCountMax) { pid in
+            pid == own || pids.contains(pid)
+        }
     }
 
     /// Runs a write of the inbox's own and waits for it.

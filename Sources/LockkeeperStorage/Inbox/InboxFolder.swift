@@ -246,19 +246,29 @@ package struct InboxFolder: Sendable, Hashable {
         for folder in [inbox, account] { _ = try? FileSystem.removeDirectory(folder) }
     }
 
-    /// Gives files whose writers died before they named them their names: each is whole and will be
-    /// applied, or torn and will be parked. Nothing was promised of them, and nothing is thrown away.
+    /// Gives files whose writers died before they named them their names, where they are whole: they may
+    /// be the only copy. Torn ones are removed, since nothing was promised of them.
     ///
     /// - Parameter isWriting: whether a process of a pid may still be writing.
-    package func adoptLeftovers(isWriting: (Int32) -> Bool) throws(StorageError) {
+    package func adoptLeftovers(
+        byteCountMax: Int,
+        isWriting: (Int32) -> Bool
+    ) throws(StorageError) {
         for file in try names(in: waitingFolder) where file.hasSuffix(".tmp") {
             let parts = file.split(separator: ".")
             guard parts.count == 3, let name = PacketName(parts[0]),
                 let pid = Int32(parts[1].prefix { $0 != "-" }), !isWriting(pid)
             else { continue }
-            try system { () throws(SystemCallError) in
-                try move("\(waitingFolder)/\(file)", to: waitingPath(name))
+            let path = "\(waitingFolder)/\(file)"
+            do throws(StorageError) {
+                _ = try read(path, byteCountMax)
+            } catch {
+                if case .packetTorn = error {
+                    try system { () throws(SystemCallError) in _ = try FileSystem.remove(path) }
+                    continue
+                }
             }
+            try system { () throws(SystemCallError) in try move(path, to: waitingPath(name)) }
         }
     }
 
@@ -272,6 +282,10 @@ package struct InboxFolder: Sendable, Hashable {
             }
         }
     }
+
+    /// Removes the folder of what waits where it is empty: that it is gone says with one system call that
+    /// nothing waits. Who keeps a packet makes it again.
+    package func removeFolderOfNothing() { _ = try? FileSystem.removeDirectory(waitingFolder) }
 
     // MARK: - Steps
 
@@ -306,10 +320,6 @@ package struct InboxFolder: Sendable, Hashable {
             if error.errno != .noSuchFile { throw error }
         }
     }
-
-    /// That the folder is gone says with one system call that nothing waits. It is removed only when
-    /// it is empty, and who keeps a packet makes it again.
-    private func removeFolderOfNothing() { _ = try? FileSystem.removeDirectory(waitingFolder) }
 
     private func read(_ path: String, _ byteCountMax: Int) throws(StorageError) -> PacketFile? {
         let bytes: [UInt8]

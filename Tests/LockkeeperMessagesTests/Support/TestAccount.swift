@@ -1,6 +1,7 @@
 import Lockkeeper
 import LockkeeperMessages
 import LockkeeperTesting
+import Testing
 
 /// One active account in a workspace of a test's own.
 struct TestAccount {
@@ -41,6 +42,18 @@ func withAccount(
             TestAccount(test: test, app: app, messages: try MessageStore(session))
         )
     }
+}
+
+/// Expects a call to fail with a code.
+func expect(
+    _ code: LockkeeperError.Code,
+    _ body: () async throws -> Void,
+    sourceLocation: SourceLocation = #_sourceLocation
+) async {
+    let error = await #expect(throws: LockkeeperError.self, sourceLocation: sourceLocation) {
+        try await body()
+    }
+    #expect(error?.code == code, sourceLocation: sourceLocation)
 }
 
 extension MessageStore {

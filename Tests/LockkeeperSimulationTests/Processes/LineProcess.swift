@@ -127,6 +127,11 @@ extension LineProcess {
         return process
     }
 
+    /// A process that keeps or applies packets; see `InboxTool`.
+    static func inbox(_ root: String, _ words: [String]) throws -> LineProcess {
+        try tool("inbox", ["inbox", root] + words)
+    }
+
     private static func tool(_ name: String, _ arguments: [String]) throws -> LineProcess {
         // The package manager puts every executable into one folder.
         let own = try FileSystem.canonicalPath("/proc/self/exe")

@@ -1,0 +1,202 @@
+import Lockkeeper
+import LockkeeperDomain
+import LockkeeperMessages
+import LockkeeperPlatform
+import LockkeeperSQLite
+import LockkeeperTesting
+import Testing
+
+@Suite(
+    "Delivering: stored, or kept for the account it is for, or refused; durable either way (I-6)"
+)
+struct DeliveryTests {
+    // B50: an event for an account that is not active was dropped, or counted on the active one.
+    @Test(
+        "packets for A, B that is not active, and C that is unknown: stored, kept, refused"
+    )
+    func threeAccounts() async throws {
+        try await withAccount { account in
+            let bob = try await account.another("bob")
+            try await account.app.signOut("bob")
+            let before = try await account.messages.exported(includingCursors: true)
+            let helper = try await account.test.process("push")
+            let page = SyncPage(stream: "inbox", after: nil, next: "b1")
+            let events = [message("m1", seq: 1, "for bob"), message("m2", seq: 2)]
+            let kept = try await helper.deliver(events, closing: page, to: "bob")
+            guard case .kept(let packet) = kept else {
+                Issue.record("not kept: \(kept)")
+                return
+            }
+            #expect(packet.reason == "accountInactive")
+            #expect(try await account.app.inbox(of: "bob") == [packet])
+            await expect(.unknownAccount) { _ = try await helper.deliver(events, to: "carol") }
+            #expect(try await account.messages.exported(includingCursors: true) == before)
+
+            let stored = try await helper.deliver([message("m1", seq: 1, "for alice")], to: "alice")
+            guard case .stored(let receipt) = stored else {
+                Issue.record("not stored: \(stored)")
+                return
+            }
+            #expect(receipt.outcomes.inserted == 1 && receipt.durability == .durable)
+
+            // Applied with the activation itself; nothing need be sent or opened again.
+            let session = try await account.app.replaceAccount("alice", with: "bob")
+            #expect(try await account.app.inbox(of: "bob").isEmpty)
+            let now = try MessageStore(session)
+            #expect(try await now.shown() == ["m1:for bob", "m2:text"])
+            #expect(try await now.cursors() == ["inbox": "b1"])
+            let alice = try MessageStore(try await account.app.inspectionSession("alice"))
+            #expect(try await alice.shown() == ["m1:for alice"])
+            _ = bob
+        }
+    }
+
+    @Test("a packet for a database that somebody holds is kept at the deadline and applied after")
+    func busy() async throws {
+        try await withAccount { account in
+            let gate = Gate()
+            let database = account.session.database
+            let holder = Task {
+                try await database.write { _ in
+                    gate.arrive()
+                    gate.waitUntilOpen()
+                }
+            }
+            await gate.arrived()
+            let helper = try await account.test.process("push")
+            let delivery = try await helper.deliver(
+                [message("m1", seq: 1)],
+                to: "alice",
+                waitMax: .milliseconds(50)
+            )
+            guard case .kept(let packet) = delivery else {
+                Issue.record("not kept: \(delivery)")
+                return
+            }
+            #expect(packet.reason == "busy")
+            gate.open()
+            _ = try await holder.value
+            while try await !helper.inbox(of: "alice").isEmpty { await Task.yield() }
+            #expect(try await account.messages.shown() == ["m1:text"])
+        }
+    }
+
+    @Test("a store of a newer program is not touched: the packet waits for a program that knows it")
+    func newerSchema() async throws {
+        try await withAccount { account in
+            let path = account.test.root + "/accounts/alice/messages-1.db"
+            func change(_ sql: String) throws {
+                let clock = SystemClock()
+                let connection = try Connection(
+                    path: path,
+                    mode: .readWrite,
+                    clock: clock,
+                    busyDeadline: Deadline(after: .seconds(10), from: clock.now()),
+                    jitterSeed: 1
+                )
+                try connection.enable(.noCheckpointOnClose)
+                try connection.execute(sql)
+                try connection.close()
+            }
+            try change("INSERT INTO lk_migration VALUES ('messages', '999_later', x'00', 0)")
+            let helper = try await account.test.process("push")
+            let delivery = try await helper.deliver([message("m1", seq: 1)], to: "alice")
+            guard case .kept(let packet) = delivery else {
+                Issue.record("not kept: \(delivery)")
+                return
+            }
+            #expect(packet.reason == "newerSchema")
+            #expect(try await helper.inbox(of: "alice") == [packet])
+            try change("DELETE FROM lk_migration WHERE name = '999_later'")
+            _ = try await helper.session("alice")
+            #expect(try await account.messages.shown() == ["m1:text"])
+        }
+    }
+
+    @Test(
+        "lines that cannot be read, and events without a page, are kept and merged like any other"
+    )
+    func rawPacket() async throws {
+        try await withAccount { account in
+            try await account.app.signOut("alice")
+            let packet = """
+                no event
+                {"conversation":"c","id":"m1","seq":1,"sender":"bob","sent_at":"2026-01-01T00:00:00Z",\
+                "body":"text"}
+                """
+            _ = try await account.app.deliver(Array(packet.utf8), to: "alice")
+            let store = try MessageStore(try await account.app.activate("alice"))
+            #expect(try await store.shown() == ["m1:text"])
+            #expect(try await store.quarantine().map(\.reason) == ["unreadable"])
+        }
+    }
+
+    @Test("an empty packet and one past the bound are the caller's error, and are not kept")
+    func bounds() async throws {
+        var limits = Limits()
+        limits.packetByteCountMax = 100
+        try await withAccount(limits: limits) { account in
+            await expect(.invalidInput) {
+                _ = try await account.app.deliver([UInt8](), to: "alice")
+            }
+            await expect(.invalidInput) {
+                _ = try await account.app.deliver([UInt8](repeating: 32, count: 101), to: "alice")
+            }
+            let kept = try await account.app.inbox(of: "alice")
+            #expect(kept.isEmpty)
+        }
+    }
+
+    // R-7: what was accepted for a superseded generation is the caller's again, and nobody else's.
+    @Test(
+        "what was queued for A when it was switched to B comes back with the reason, and is not in B"
+    )
+    func queuedWork() async throws {
+        try await withAccount { account in
+            _ = try await account.another("bob")
+            try await account.app.signOut("bob")
+            let helper = try await account.process("push")
+            let ingester = try Ingester(helper) { _ in }
+            // The batches stand in line behind this while the account is switched.
+            let gate = Gate()
+            let holder = Task {
+                try await helper.session.database.write { _ in
+                    gate.arrive()
+                    gate.waitUntilOpen()
+                }
+            }
+            await gate.arrived()
+            for number in 1...250 {
+                try await ingester.submit(
+                    message(MessageID("m\(number)"), seq: Int64(number)),
+                    mark: number
+                )
+            }
+            async let switched = account.app.replaceAccount("alice", with: "bob")
+            // The switch stands at WRITER behind the holder.
+            let look = try await account.test.process("look")
+            while try await !look.status().accounts.flatMap(\.processes).contains(where: {
+                $0.name == "app" && $0.activity == "waiting"
+            }) { await Task.yield() }
+            gate.open()
+            _ = try await holder.value
+            let bob = try MessageStore(try await switched)
+            let summary = await ingester.finish()
+            let alice = try MessageStore(try await account.app.inspectionSession("alice"))
+            let stored = try await alice.timeline("c", limit: 1_000).count
+            #expect(stored == summary.storedCount && stored + summary.returnedCount == 250)
+            #expect(try await bob.shown().isEmpty)
+            if summary.returnedCount > 0 {
+                let failure = try #require(summary.failure as? LockkeeperError)
+                #expect(failure.code == .superseded)
+                #expect(summary.returned.map(\.mark) == Array((stored + 1)...250))
+                // What came back can be delivered: it waits for alice.
+                let events = summary.returned.compactMap(\.event)
+                #expect(events.count == summary.returnedCount)
+                _ = try await account.app.deliver(events, to: "alice")
+            }
+            let again = try MessageStore(try await account.app.replaceAccount("bob", with: "alice"))
+            #expect(try await again.timeline("c", limit: 1_000).count == 250)
+        }
+    }
+}

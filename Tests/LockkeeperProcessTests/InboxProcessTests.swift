@@ -1,0 +1,163 @@
+import LockkeeperDomain
+import LockkeeperPlatform
+import LockkeeperSimulation
+import Testing
+
+@Suite("Packets for accounts that cannot take them now, as processes see it (B50, I-12)")
+struct InboxProcessTests {
+    private func line(_ number: Int) -> [UInt8] {
+        Array(
+            (#"{"conversation":"c","id":"m-\#(number)","seq":\#(number),"sender":"s","#
+                + #""sent_at":"2026-01-01T00:00:00Z","body":"b"}"# + "\n").utf8
+        )
+    }
+
+    private func deliver(
+        _ workspace: TestWorkspace,
+        _ account: String,
+        _ numbers: ClosedRange<Int>
+    ) async throws -> CommandRunner.Result {
+        try await workspace.run(
+            ["ingest", "--deliver", "--name", "push", "--account", account],
+            input: numbers.flatMap(line)
+        )
+    }
+
+    private func messageCount(_ workspace: TestWorkspace, _ account: String) async throws -> Int {
+        try await workspace.run(["export", "--account", account]).lines.count
+    }
+
+    @Test(
+        "a push for an account that is not active is kept, listed, and applied with its activation"
+    )
+    func inactive() async throws {
+        let workspace = try await TestWorkspace()
+        _ = try await workspace.run(["account", "add", "bob"])
+        let refused = try await workspace.run(["ingest", "--account", "bob"], input: line(1))
+        #expect(refused.status == .exited(69))
+        let kept = try await deliver(workspace, "bob", 1...3)
+        #expect(kept.status == .exited(0), "\(kept.errorText)")
+        let packet = try PrintedObject(try #require(kept.lines.first)).object("kept")
+        let name = try #require(packet.string("packet"))
+        #expect(packet.string("reason") == "accountInactive" && packet.ints("lines") == [1, 3])
+        #expect(try kept.summary.int("kept") == 1)
+        let listed = try await workspace.run(["inbox", "list", "--account", "bob"])
+        #expect(
+            listed.lines.map { $0.hasPrefix("\(name)\twaiting\taccountInactive\tpush\t") } == [true]
+        )
+        let early = try await workspace.run(["inbox", "drain", "--account", "bob"])
+        #expect(early.status == .exited(69))
+
+        let stored = try await deliver(workspace, "alice", 7...7)
+        #expect(try PrintedObject(try #require(stored.lines.first)).int("inserted") == 1)
+        let unknown = try await deliver(workspace, "carol", 1...1)
+        #expect(unknown.status == .exited(67), "\(unknown.errorText)")
+
+        let switched = try await workspace.run(["switch", "bob"])
+        #expect(switched.status == .exited(0), "\(switched.errorText)")
+        #expect(try await workspace.run(["inbox", "list", "--account", "bob"]).lines == [])
+        #expect(try await messageCount(workspace, "bob") == 3)
+        #expect(try await messageCount(workspace, "alice") == 1)
+        for account in ["alice", "bob"] { try await workspace.expectSound(account: account) }
+    }
+
+    @Test(
+        "a kept packet is dropped by hand, not without saying so twice, and unknown ones are named"
+    )
+    func drop() async throws {
+        let workspace = try await TestWorkspace()
+        _ = try await workspace.run(["account", "add", "bob"])
+        let kept = try await deliver(workspace, "bob", 1...1)
+        let packet = try PrintedObject(try #require(kept.lines.first)).object("kept")
+        let name = try #require(packet.string("packet"))
+        let drop = ["inbox", "drop", name, "--account", "bob"]
+        #expect(try await workspace.run(drop).status == .exited(64))
+        #expect(try await workspace.run(drop + ["--yes"]).status == .exited(0))
+        #expect(try await workspace.run(drop + ["--yes"]).status == .exited(64))
+        let retry = ["inbox", "retry", name, "--account", "bob"]
+        #expect(try await workspace.run(retry).status == .exited(64))
+        #expect(try await workspace.run(["inbox", "list", "--account", "bob"]).lines == [])
+    }
+
+    @Test("a push while a stopped process holds the account is kept, and applied when that goes on")
+    func stoppedHolder() async throws {
+        let workspace = try await TestWorkspace()
+        let holder = try workspace.start(["ingest", "--name", "slow"])
+        // Stopped somewhere in the middle of its work; often enough inside a transaction.
+        var reasons: Set<String> = []
+        var number = 0
+        for attempt in 0..<20 where !reasons.contains("busy") {
+            for _ in 0..<40 {
+                number += 1
+                holder.send(line(number))
+            }
+            if attempt == 0 { _ = await holder.nextLine() }
+            try holder.process.signal(.stop)
+            number += 1
+            let delivery = try await deliver(workspace, "alice", number...number)
+            #expect(delivery.status == .exited(0), "\(delivery.errorText)")
+            let printed = try PrintedObject(try #require(delivery.lines.first))
+            reasons.insert(printed.has("kept") ? try printed.object("kept").string("reason")! : "")
+            try holder.process.signal(.resume)
+        }
+        holder.closeInput()
+        #expect(await holder.end().status == .exited(0))
+        let drained = try await workspace.run(["inbox", "drain"])
+        #expect(drained.status == .exited(0), "\(drained.errorText)")
+        #expect(try await messageCount(workspace, "alice") == number)
+        try await workspace.expectSound()
+    }
+
+    @Test(
+        "helpers that are killed at any moment while accounts are switched lose nothing they kept"
+    )
+    func killed() async throws {
+        let workspace = try await TestWorkspace()
+        _ = try await workspace.run(["account", "add", "bob", "--activate"])
+        let seed = UInt64.random(in: 0...UInt64.max)
+        print("seed \(seed)")
+        var generator = SeededGenerator(seed: seed)
+        var promised: [String: Set<Int>] = ["alice": [], "bob": []]
+        var number = 0
+        for round in 0..<12 {
+            let account = ["alice", "bob"][round % 2]
+            let helper = try workspace.start(["ingest", "--deliver", "--account", account])
+            let killAt = Int.random(in: 1...12, using: &generator)
+            for step in 1...12 {
+                number += 1
+                helper.send(line(number))
+                if step == killAt {
+                    try helper.process.signal(.kill)
+                    break
+                }
+                // A receipt, or that it is kept: either is a promise.
+                guard await helper.nextLine() != nil else { break }
+                promised[account]?.insert(number)
+                if step == 3 {
+                    let other = ["bob", "alice"][round % 2]
+                    let change =
+                        round % 4 < 2
+                        ? ["account", "sign-out", account] : ["account", "activate", other]
+                    let changed = try await workspace.run(change)
+                    // Signing out of an account that is not active is refused.
+                    #expect([.exited(0), .exited(69)].contains(changed.status))
+                }
+            }
+            _ = await helper.end()
+        }
+        for account in ["alice", "bob"] {
+            let activated = try await workspace.run(["account", "activate", account])
+            #expect(activated.status == .exited(0), "\(activated.errorText)")
+            let left = try await workspace.run(["inbox", "list", "--account", account])
+            #expect(left.lines == [])
+            let export = try await workspace.run(["export", "--account", account])
+            for number in promised[account] ?? [] {
+                #expect(
+                    export.lines.contains { $0.contains("\"m-\(number)\"") },
+                    "\(number) is lost"
+                )
+            }
+            try await workspace.expectSound(account: account)
+        }
+    }
+}

@@ -1,0 +1,85 @@
+import Glibc
+import Lockkeeper
+import LockkeeperDomain
+import LockkeeperPlatform
+import LockkeeperSQLite
+import LockkeeperStorage
+import Synchronization
+
+/// A process that keeps or applies packets of the account "alice", and may die on the way.
+///
+///     add             adds the account, active: "added"
+///     keep TEXT N     keeps a packet, and dies before the Nth call of the kernel that has to do with
+///                     it; "kept" where it needs fewer
+///     drain N         opens the account and applies what waits, and dies likewise: "drained"
+///     rows            what is there: "rows TEXT… waiting COUNT recorded COUNT"
+///
+/// A packet is a row of `note`, as often as it is applied, so that applying it twice is seen.
+enum InboxTool {
+    private static let account: AccountID = "alice"
+
+    private static let schema = Schema(
+        owner: "notes",
+        migrations: [
+            Migration(owner: "notes", name: "1_note", sql: "CREATE TABLE note (text TEXT)")
+        ],
+        intake: { _, packet in
+            let text = String(decoding: packet, as: UTF8.self)
+            return { connection, _ in
+                let statement = try connection.statement("INSERT INTO note VALUES (?1)")
+                try statement.bind(1, text)
+                try statement.run()
+            }
+        }
+    )
+
+    static func run(root: String, _ words: [String]) async throws -> String {
+        let workspace = try await Workspace.open(at: root, name: "inbox-tool", schemas: [schema])
+        switch (words.first, words.count) {
+        case ("add", 1):
+            try await workspace.addAccount(account)
+            try await workspace.activate(account)
+            return "added"
+        case ("keep", 3):
+            dieBefore(call: Int(words[2]) ?? 0)
+            let packet = Array(words[1].utf8)
+            _ = try await workspace.keep(packet, for: account, because: .busy)
+            return "kept"
+        case ("drain", 2):
+            dieBefore(call: Int(words[1]) ?? 0)
+            let report = try await workspace.drainInbox(of: account)
+            if let obstacle = report.obstacle { throw obstacle }
+            return "drained"
+        case ("rows", 1):
+            let waiting = try await workspace.inbox(of: account).filter { $0.parked == nil }.count
+            let session = try await workspace.inspectionSession(account)
+            return try await session.database.readConnection { connection in
+                let statement = try connection.statement("SELECT text FROM note ORDER BY text")
+                defer { statement.reset() }
+                var rows: [String] = []
+                while try statement.step() { rows.append(statement.string(0)) }
+                let recorded = try InboxTable(connection).names(limit: 1000).count
+                return (["rows"] + rows + ["waiting", "\(waiting)", "recorded", "\(recorded)"])
+                    .joined(separator: " ")
+            }
+        default: exit(64)
+        }
+    }
+
+    /// Kills the process before a call by which packets are written, moved, removed or made durable;
+    /// 0 before none.
+    private static func dieBefore(call: Int) {
+        guard call > 0 else { return }
+        let count = Mutex(0)
+        SystemFault.install { made, path in
+            let concerns = path.map { $0.contains("/inbox") } ?? [.write, .fsync].contains(made)
+            guard concerns else { return nil }
+            let isIt = count.withLock { count in
+                count += 1
+                return count == call
+            }
+            if isIt { kill(getpid(), SIGKILL) }
+            return nil
+        }
+    }
+}
