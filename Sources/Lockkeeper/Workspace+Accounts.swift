@@ -94,7 +94,9 @@ extension Workspace {
             state.withLock { $0.sessions[token] = Weak(session) }
         }
         if drainsInbox {
-            let waitMax = limits.admissionWaitMax
+            // Nobody who opens an account waits for long because others have it: whoever lets it go
+            // looks as well.
+            let waitMax = limits.deliveryWaitMax
             session.database.inbox?.drain(until: Deadline(after: waitMax, from: clock.now()))
         }
         return session

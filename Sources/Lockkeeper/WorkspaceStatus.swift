@@ -35,6 +35,10 @@ public struct WorkspaceStatus: Sendable, Hashable {
         public fileprivate(set) var isDegraded: Bool
         /// The newest commit; `nil` before it was first activated.
         public fileprivate(set) var head: Position?
+        /// Packets that wait as files until the account can take them.
+        public fileprivate(set) var waitingPacketCount: Int
+        /// Packets that were put aside, and wait for somebody to look at them.
+        public fileprivate(set) var parkedPacketCount: Int
         /// Who has it open.
         public fileprivate(set) var processes: [Process]
         /// Who keeps its log from being copied and begun anew, the oldest reader first. A healthy
@@ -97,6 +101,9 @@ extension Workspace {
     /// stopped while it opens the database keeps everybody from reading it, and stands there by name.
     private func status(of record: AccountRecord) throws -> WorkspaceStatus.Account {
         var account = WorkspaceStatus.Account(info: AccountInfo(record))
+        let packets = try inboxFolder(of: record).entries()
+        account.waitingPacketCount = packets.count { $0.parked == nil }
+        account.parkedPacketCount = packets.count - account.waitingPacketCount
         guard record.messagesFile > 0 else { return account }
         let patience = Deadline(after: Self.statusPatience, from: clock.now())
         let files: AccountFiles
@@ -151,6 +158,8 @@ extension WorkspaceStatus.Account {
             logByteCount: 0,
             isDegraded: false,
             head: nil,
+            waitingPacketCount: 0,
+            parkedPacketCount: 0,
             processes: [],
             pins: [],
             foreignProcesses: [],

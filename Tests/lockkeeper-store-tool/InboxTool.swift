@@ -11,6 +11,8 @@ import Synchronization
 ///     add             adds the account, active: "added"
 ///     keep TEXT N     keeps a packet, and dies before the Nth call of the kernel that has to do with
 ///                     it; "kept" where it needs fewer
+///     full TEXT       keeps a packet while the disk is full but for the account's reserve: "kept", or
+///                     "diskFull" where that is used up
 ///     drain N         opens the account and applies what waits, and dies likewise: "drained"
 ///     rows            what is there: "rows TEXT… waiting COUNT recorded COUNT"
 ///
@@ -45,6 +47,14 @@ enum InboxTool {
             let packet = Array(words[1].utf8)
             _ = try await workspace.keep(packet, for: account, because: .busy)
             return "kept"
+        case ("full", 2):
+            fillDisk(but: root + "/accounts/\(account)/reserve")
+            do {
+                _ = try await workspace.keep(Array(words[1].utf8), for: account, because: .busy)
+                return "kept"
+            } catch let error as LockkeeperError {
+                return error.code.rawValue
+            }
         case ("drain", 2):
             dieBefore(call: Int(words[1]) ?? 0)
             let report = try await workspace.drainInbox(of: account)
@@ -63,6 +73,16 @@ enum InboxTool {
                     .joined(separator: " ")
             }
         default: exit(64)
+        }
+    }
+
+    /// From now on no packet's file has room while a file of a path is there, or once it was gone.
+    private static func fillDisk(but reserve: String) {
+        let hadReserve = (try? FileSystem.status(reserve)) ?? nil != nil
+        SystemFault.install { made, path in
+            guard made == .open, let path, path.hasSuffix(".tmp") else { return nil }
+            let hasReserve = (try? FileSystem.status(reserve)) ?? nil != nil
+            return hadReserve && !hasReserve ? nil : .noSpace
         }
     }
 

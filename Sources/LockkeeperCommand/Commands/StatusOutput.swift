@@ -28,6 +28,12 @@ enum StatusOutput {
                     + " generation \(info.generation)\(commit),"
                     + " log \(account.logByteCount) bytes\(degraded)"
             )
+            if account.waitingPacketCount + account.parkedPacketCount > 0 {
+                lines.append(
+                    "  inbox: \(account.waitingPacketCount) packets wait as files,"
+                        + " \(account.parkedPacketCount) are parked"
+                )
+            }
             if let problem = account.problem { lines.append("  cannot be read: \(problem)") }
             lines += account.processes.map { "  \(line($0))" }
             lines += account.pins.map { "  \(line($0))" }
@@ -88,6 +94,8 @@ enum StatusOutput {
             writer.member("head", account.head?.description)
             writer.member("log_bytes", account.logByteCount)
             writer.member("degraded", account.isDegraded)
+            writer.member("packets_waiting", account.waitingPacketCount)
+            writer.member("packets_parked", account.parkedPacketCount)
             writer.member("problem", account.problem)
             write(account.processes, into: &writer)
             write(account.pins, into: &writer)

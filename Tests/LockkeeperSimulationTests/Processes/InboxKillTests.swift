@@ -71,6 +71,25 @@ extension RealProcesses {
             }
         }
 
+        // 5.8: the inbox works on a full disk.
+        @Test(
+            "on a full disk a packet takes the reserve; the next one is refused and not half there"
+        )
+        func fullDisk() async throws {
+            try await onOwnThread {
+                #expect(try tell("add") == "added")
+                #expect(try tell("full", "first") == "kept")
+                #expect(try tell("full", "second") == "diskFull")
+                #expect(try tell("drain", "0") == "drained")
+                let contents = try contents()
+                #expect(contents.rows == ["first"] && contents.waitingCount == 0)
+                // With room again, and an account that was opened again, there is a reserve again.
+                #expect(try tell("full", "third") == "kept")
+                #expect(try tell("drain", "0") == "drained")
+                #expect(try self.contents().rows == ["first", "third"])
+            }
+        }
+
         private func contents() throws -> Contents {
             let words = try #require(try tell("rows")).split(separator: " ").map(String.init)
             try #require(words.count >= 5 && words[0] == "rows")
