@@ -88,7 +88,7 @@ public struct Limits: Sendable, Hashable {
 
     /// Bytes of one packet that is delivered: one event line, the largest thing a server sends.
     public var packetByteCountMax = 8 * 1024 * 1024
-    /// How long ``deliver`` tries to store a packet before it keeps it as a file: a push helper has
+    /// How long a delivery tries to store a packet before it keeps it as a file: a push helper has
     /// seconds to live, and a file costs milliseconds.
     public var deliveryWaitMax: Duration = .seconds(1)
     /// Packets of one account that are kept as files: more than come for an account that is signed out

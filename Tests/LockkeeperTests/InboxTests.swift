@@ -59,6 +59,15 @@ extension Workspace {
         return kept
     }
 
+    /// Waits until others have applied what waits.
+    fileprivate func expectNothingWaits(for account: AccountID) async throws {
+        let end = LockkeeperTestSupport.patience()
+        while try await !inbox(of: account).isEmpty {
+            try #require(!end.hasPassed(at: SystemClock().now()), "a packet lies there")
+            await Task.yield()
+        }
+    }
+
     /// Names that are recorded as applied.
     fileprivate func recorded(_ account: AccountID) async throws -> [PacketName] {
         try await inspectionSession(account).database.readConnection {
@@ -247,7 +256,7 @@ struct InboxTests {
             gate.open()
             _ = try await holder.value
             // Nobody else does anything; the look is made on a thread of its own.
-            while try await !app.inbox(of: "alice").isEmpty { await Task.yield() }
+            try await app.expectNothingWaits(for: "alice")
             #expect(try await alice.notes() == ["kept"])
         }
     }
@@ -261,7 +270,7 @@ struct InboxTests {
             let helper = try await test.process("helper")
             try await helper.keep(["kept"], for: "alice")
             try await helper.keep(["later"], for: "bob")
-            while try await !helper.inbox(of: "alice").isEmpty { await Task.yield() }
+            try await helper.expectNothingWaits(for: "alice")
             #expect(try await alice.notes() == ["kept"])
             #expect(try await helper.inbox(of: "bob").count == 1)
             await host.close()

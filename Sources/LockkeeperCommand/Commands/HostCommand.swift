@@ -7,7 +7,7 @@ import LockkeeperSystemd
 struct HostCommand: Command {
     static let name = "host"
     static let usage = "[--account ID] [--create]"
-    static let summary = "serve the workspace: notifier and log maintenance"
+    static let summary = "serve the workspace: notifier, care for logs and inboxes"
     static let details = """
         Serves the workspace until SIGTERM or SIGINT. Once it serves it prints one line:
 
