@@ -82,12 +82,42 @@ struct DeliveryTests {
             gate.open()
             _ = try await holder.value
             // Whoever was in the way applies it.
-            let end = Deadline(after: .seconds(20), from: SystemClock().now())
-            while try await !helper.inbox(of: "alice").isEmpty {
-                try #require(!end.hasPassed(at: SystemClock().now()), "the packet lies there")
-                await Task.yield()
-            }
+            try await expectNothingWaits(helper)
             #expect(try await account.messages.shown() == ["m1:text"])
+        }
+    }
+
+    // A foreign program looks for no packets when it lets go: whoever kept one looks once more.
+    @Test("a packet that was kept because of a foreign program is applied once that has let go")
+    func secondLook() async throws {
+        try await withAccount { account in
+            let path = account.test.root + "/accounts/alice"
+            let helper = try await account.test.process("push")
+            let isHeld = Gate()
+            let holder = try WorkerThread.start(name: "foreign") {
+                guard let connection = try? foreignConnection(path + "/messages-1.db"),
+                    (try? connection.begin(.immediate)) != nil
+                else { return }
+                isHeld.arrive()
+                let end = Deadline(after: .seconds(20), from: SystemClock().now())
+                while (try? FileSystem.list(path + "/inbox/waiting"))?.isEmpty != false {
+                    if end.hasPassed(at: SystemClock().now()) { break }
+                    SystemClock().sleep(
+                        until: Deadline(after: .milliseconds(1), from: SystemClock().now())
+                    )
+                }
+                connection.rollBack()
+                try? connection.close()
+            }
+            await isHeld.arrived()
+            _ = try await helper.deliver(
+                [message("m1", seq: 1)],
+                to: "alice",
+                waitMax: .milliseconds(50)
+            )
+            try await expectNothingWaits(helper)
+            #expect(try await account.messages.shown() == ["m1:text"])
+            holder.join()
         }
     }
 
@@ -96,15 +126,7 @@ struct DeliveryTests {
         try await withAccount { account in
             let path = account.test.root + "/accounts/alice/messages-1.db"
             func change(_ sql: String) throws {
-                let clock = SystemClock()
-                let connection = try Connection(
-                    path: path,
-                    mode: .readWrite,
-                    clock: clock,
-                    busyDeadline: Deadline(after: .seconds(10), from: clock.now()),
-                    jitterSeed: 1
-                )
-                try connection.enable(.noCheckpointOnClose)
+                let connection = try foreignConnection(path)
                 try connection.execute(sql)
                 try connection.close()
             }
@@ -209,4 +231,26 @@ struct DeliveryTests {
             #expect(try await again.timeline("c", limit: 1_000).count == 250)
         }
     }
+
+    private func expectNothingWaits(_ workspace: Workspace) async throws {
+        let end = Deadline(after: .seconds(20), from: SystemClock().now())
+        while try await !workspace.inbox(of: "alice").isEmpty {
+            try #require(!end.hasPassed(at: SystemClock().now()), "the packet lies there")
+            await Task.yield()
+        }
+    }
+}
+
+/// A connection as a program has it that knows nothing of Lockkeeper.
+private func foreignConnection(_ path: String) throws -> Connection {
+    let clock = SystemClock()
+    let connection = try Connection(
+        path: path,
+        mode: .readWrite,
+        clock: clock,
+        busyDeadline: Deadline(after: .seconds(10), from: clock.now()),
+        jitterSeed: 1
+    )
+    try connection.enable(.noCheckpointOnClose)
+    return connection
 }
