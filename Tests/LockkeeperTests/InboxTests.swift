@@ -15,8 +15,12 @@ private let notes = Schema(
     migrations: [
         Migration(owner: "notes", name: "1_note", sql: "CREATE TABLE note (text TEXT)")
     ],
-    intake: { _, packet in
+    intake: { session, packet in
         let text = String(decoding: packet, as: UTF8.self)
+        if text == "slow", session.workspace.name == "slow" {
+            slowDecoding.arrive()
+            slowDecoding.waitUntilOpen()
+        }
         if text == "undecodable" { throw NoNote() }
         return { connection, _ in
             switch text {
@@ -33,6 +37,9 @@ private let notes = Schema(
 )
 
 private struct NoNote: Error {}
+
+/// Where the process "slow" stands while it decodes the packet "slow".
+private let slowDecoding = Gate()
 
 /// Runs a test on a workspace of notes with the accounts alice, which is active, and bob, which is
 /// not.
@@ -157,6 +164,26 @@ struct InboxTests {
             try await app.keep(["last"], for: "alice")
             _ = try await app.drainInbox(of: "alice")
             #expect(try await app.recorded("alice").isEmpty)
+        }
+    }
+
+    @Test(
+        "a packet that another process has applied, removed and forgotten meanwhile is not applied"
+    )
+    func settledMeanwhile() async throws {
+        try await withInboxes { test, app, alice in
+            let slow = try await test.process("slow")
+            let held = try await slow.session("alice")
+            try await app.keep(["slow"], for: "alice")
+            async let late = slow.drainInbox(of: "alice")
+            await slowDecoding.arrived()
+            #expect(try await app.drainInbox(of: "alice").appliedCount == 1)
+            #expect(try await app.recorded("alice").isEmpty)
+            slowDecoding.open()
+            let report = try await late
+            #expect(report.appliedCount == 0 && report.leftCount == 0 && report.obstacle == nil)
+            #expect(try await alice.notes() == ["slow"])
+            _ = held
         }
     }
 
