@@ -81,13 +81,10 @@ public final class Host: Sendable {
 
     /// Stops serving; ``goOn()`` serves again. Blocks; does nothing the second time.
     func stop() {
-        let threads = service.withLock { service in
-            service.map { (upkeep: $0.upkeep, inboxes: $0.inboxes) }
-        }
-        guard let threads else { return }
-        threads.inboxes.close()
+        guard let upkeep = service.withLock({ $0?.upkeep }) else { return }
+        service.withLock { $0?.inboxes }?.close()
         // It might take the hub once more.
-        threads.upkeep.close()
+        upkeep.close()
         workspace.hubSeat.vacate(workspace)
         // HOST last: feeds leave the hub to a host while there is one.
         service.withLock { $0 = nil }
