@@ -16,6 +16,12 @@ import LockkeeperDomain
 enum ContractCodec {
     static func encode(_ contract: ServerContract) -> [UInt8] {
         var writer = JSONWriter()
+        write(contract, into: &writer)
+        return writer.bytes
+    }
+
+    /// Writes the object as a value.
+    static func write(_ contract: ServerContract, into writer: inout JSONWriter) {
         writer.beginObject()
         writer.key("redelivers")
         writer.bool(contract.redelivers)
@@ -30,18 +36,21 @@ enum ContractCodec {
         writer.key("authority")
         writer.string(contract.authority.rawValue)
         writer.endObject()
-        return writer.bytes
     }
 
     /// `nil` for what cannot be read.
     static func decode(_ bytes: [UInt8]) -> ServerContract? {
         bytes.withUnsafeBytes { bytes in
             var scanner = JSONScanner(bytes)
-            return try? decode(&scanner)
+            guard let contract = try? read(&scanner), (try? scanner.finish()) != nil else {
+                return nil
+            }
+            return contract
         }
     }
 
-    private static func decode(_ scanner: inout JSONScanner) throws(JSONError) -> ServerContract {
+    /// Reads the object as a value.
+    static func read(_ scanner: inout JSONScanner) throws(JSONError) -> ServerContract {
         var contract = ServerContract()
         try scanner.beginObject()
         while let key = try scanner.nextKey() {
@@ -61,7 +70,6 @@ enum ContractCodec {
                 _ = try scanner.nextValue()
             }
         }
-        try scanner.finish()
         return contract
     }
 

@@ -146,7 +146,7 @@ extension Registry {
             if let activating = intent.activating {
                 try writeState(.active, activating.generation, activating.account)
             }
-            try delete()
+            try deleteIntent()
         }
     }
 
@@ -156,7 +156,7 @@ extension Registry {
     package func withdraw(_ intent: SwitchIntent) throws(StorageError) {
         try transaction { () throws(StorageError) in
             try require(intent)
-            try delete()
+            try deleteIntent()
         }
     }
 
@@ -194,7 +194,7 @@ extension Registry {
         guard try self.intent() == intent else { throw .intentChanged }
     }
 
-    private func write(_ intent: SwitchIntent) throws(StorageError) {
+    func write(_ intent: SwitchIntent) throws(StorageError) {
         let insert = try prepare(
             "INSERT OR REPLACE INTO lk_intent VALUES (1, ?1, ?2, ?3, ?4, ?5, ?6)"
         )
@@ -209,7 +209,7 @@ extension Registry {
         }
     }
 
-    private func delete() throws(StorageError) {
+    func deleteIntent() throws(StorageError) {
         let delete = try prepare("DELETE FROM lk_intent")
         try sqlite { () throws(SQLiteError) in try delete.run() }
     }

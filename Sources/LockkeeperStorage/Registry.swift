@@ -52,23 +52,46 @@ package final class Registry {
             name: "202611301250_return",
             sql: "ALTER TABLE lk_intent ADD COLUMN is_return INTEGER NOT NULL DEFAULT 0;"
         ),
+        // Accounts that are in the workspace no more, and of which files may still be there.
+        Migration(
+            owner: "registry",
+            name: "202611301500_removal",
+            sql: """
+                CREATE TABLE lk_removal(
+                  id TEXT PRIMARY KEY,
+                  directory TEXT NOT NULL UNIQUE
+                ) WITHOUT ROWID;
+                """
+        ),
     ]
 
-    /// Opens the registry, and makes it where there is none. Two processes may do so at once: the
-    /// second waits and finds what the first one made.
+    /// Whether a registry is to be there already.
+    package enum Opening: Sendable {
+        /// It is, and is looked through.
+        case existing
+        /// One is made where there is none.
+        case making
+    }
+
+    /// Opens the registry. Two processes may make it at once: the second waits and finds what the
+    /// first one made.
     ///
     /// - Throws: ``StorageError/newerSchema(owner:name:)`` when a newer program made it;
-    ///   ``StorageError/notAStore(path:reason:)`` when the file is no database; what SQLite throws.
+    ///   ``StorageError/notAStore(path:reason:)`` when the file is no database; for one that is to be
+    ///   there ``StorageError/fileMissing(path:)``, and the errors of which
+    ///   ``StorageError/isLossOfRegistry`` says that it is lost; what SQLite throws.
     package init(
         path: String,
+        _ opening: Opening = .making,
         environment: StoreEnvironment,
         busyDeadline: Deadline
     ) throws(StorageError) {
-        let isNew = try Self.reserve(path)
+        let isNew = opening == .making ? try Self.reserve(path) : false
+        if opening == .existing, try Self.isMissing(path) { throw .fileMissing(path: path) }
         let connection = try sqlite { () throws(SQLiteError) in
             try Connection(
                 path: path,
-                mode: .create,
+                mode: opening == .making ? .create : .readWrite,
                 vfs: environment.vfs,
                 clock: environment.clock,
                 busyDeadline: busyDeadline,
@@ -87,13 +110,19 @@ package final class Registry {
             throw .notAStore(path: path, reason: "its journal mode cannot be set")
         }
         self.connection = connection
+        if opening == .existing { try requireRegistry(path) }
         let migrator = Migrator(Self.migrations)
         if try !migrator.pending(in: connection).isEmpty { try migrate(migrator, environment) }
+        if opening == .existing { try requireSound(path) }
         if isNew {
             try system { () throws(SystemCallError) in
                 try FileSystem.syncDirectory(FileSystem.directory(of: path))
             }
         }
+    }
+
+    private static func isMissing(_ path: String) throws(StorageError) -> Bool {
+        try system { () throws(SystemCallError) in try FileSystem.status(path) == nil }
     }
 
     /// Takes the file's name with the permissions that SQLite then gives to the journal as well.
@@ -152,36 +181,8 @@ package final class Registry {
     package func add(_ record: AccountRecord) throws(StorageError) {
         try transaction { () throws(StorageError) in
             guard try account(record.id) == nil else { throw .accountExists(record.id) }
-            let insert = try prepare(
-                "INSERT INTO lk_account VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)"
-            )
-            try sqlite { () throws(SQLiteError) in
-                try insert.bind(1, text: record.id.bytes)
-                try insert.bind(2, record.directory)
-                try insert.bind(3, text: record.ownID)
-                try insert.bind(4, text: ContractCodec.encode(record.contract))
-                try insert.bind(5, record.state.rawValue)
-                try insert.bind(6, record.generation.rawValue)
-                try insert.bind(7, record.messagesFile)
-                try insert.bind(8, record.settingsFile)
-                try insert.bind(9, record.createdAt)
-                try insert.run()
-            }
+            try insert(record)
             try raiseCounter(to: record.generation)
-        }
-    }
-
-    /// Removes an account's row. Its files are the caller's to move aside.
-    ///
-    /// - Throws: ``StorageError/unknownAccount(_:)``; what SQLite throws.
-    package func remove(_ id: AccountID) throws(StorageError) {
-        try transaction { () throws(StorageError) in
-            _ = try known(id)
-            let delete = try prepare("DELETE FROM lk_account WHERE id = ?1")
-            try sqlite { () throws(SQLiteError) in
-                try delete.bind(1, text: id.bytes)
-                try delete.run()
-            }
         }
     }
 
@@ -290,6 +291,24 @@ package final class Registry {
         return record
     }
 
+    func insert(_ record: AccountRecord) throws(StorageError) {
+        let insert = try prepare(
+            "INSERT INTO lk_account VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)"
+        )
+        try sqlite { () throws(SQLiteError) in
+            try insert.bind(1, text: record.id.bytes)
+            try insert.bind(2, record.directory)
+            try insert.bind(3, text: record.ownID)
+            try insert.bind(4, text: ContractCodec.encode(record.contract))
+            try insert.bind(5, record.state.rawValue)
+            try insert.bind(6, record.generation.rawValue)
+            try insert.bind(7, record.messagesFile)
+            try insert.bind(8, record.settingsFile)
+            try insert.bind(9, record.createdAt)
+            try insert.run()
+        }
+    }
+
     private func setFile(
         _ kind: StoreKind,
         _ number: Int64,
@@ -333,7 +352,7 @@ package final class Registry {
         return next
     }
 
-    private func raiseCounter(to generation: Generation) throws(StorageError) {
+    func raiseCounter(to generation: Generation) throws(StorageError) {
         let update = try prepare(
             "UPDATE lk_workspace SET generation = ?1 WHERE id = 1 AND generation < ?1"
         )

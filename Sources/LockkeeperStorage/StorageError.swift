@@ -83,6 +83,15 @@ package enum StorageError: Error, Sendable, CustomStringConvertible {
         }
     }
 
+    /// Whether the registry is not there or cannot be used, so that it is to be made anew of what the
+    /// accounts' own files say.
+    package var isLossOfRegistry: Bool {
+        if case .malformedRegistry = self { true } else { isLoss }
+    }
+
+    /// Whether the file is missing, damaged or no store.
+    package var isLoss: Bool { if case .fileMissing = self { true } else { isDamage } }
+
     /// Whether another program held the database's lock until the deadline.
     package var isBusy: Bool {
         if case .sqlite(let error) = self { ResultCode.busy ~= error.code } else { false }

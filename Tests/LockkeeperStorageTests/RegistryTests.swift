@@ -161,8 +161,94 @@ final class RegistryTests: Sendable {
         #expect(throws: StorageError.self) { try registry.publish(.messages, file: 3, of: "a") }
         let account = try #require(try registry.account("a"))
         #expect(account.messagesFile == 3 && account.settingsFile == 1)
-        try registry.remove("a")
-        #expect(try registry.accounts() == [])
+    }
+
+    @Test("a removal is begun once, survives reopening, and frees the id when it is complete")
+    func removal() throws {
+        let registry = try open()
+        try registry.add(record("a"))
+        try registry.add(record("bb"))
+        _ = try registry.beginActivation(of: "a")
+        let removal = try registry.beginRemoval(of: "a")
+        #expect(throws: StorageError.self) { try registry.beginRemoval(of: "a") }
+        // The intent that concerned it alone is gone with it.
+        #expect(try registry.intent() == nil)
+        #expect(try open().removals() == [removal])
+        #expect(try open().accounts().map(\.id) == ["bb"])
+        try registry.completeRemoval(of: "a")
+        #expect(try registry.removals() == [])
+        try registry.add(record("a"))
+    }
+
+    @Test("an account that a switch concerns together with another one is not removed before")
+    func removalDuringSwitch() throws {
+        let registry = try open()
+        for id in ["a", "bb"] as [AccountID] { try registry.add(record(id, state: .active)) }
+        let intent = try registry.beginSwitch(from: "a", to: "bb")
+        for id in ["a", "bb"] as [AccountID] {
+            #expect(throws: StorageError.self) { try registry.beginRemoval(of: id) }
+        }
+        try registry.complete(intent)
+        _ = try registry.beginRemoval(of: "a")
+    }
+
+    @Test("a registry that is to be there is refused where it is missing, empty or damaged")
+    func losses() throws {
+        func existing() throws {
+            try Registry(
+                path: path,
+                .existing,
+                environment: TestStore.environment(boot: 1),
+                busyDeadline: .never
+            ).close()
+        }
+        func expectLoss(_ comment: Comment) {
+            let error = #expect(throws: StorageError.self, comment) { try existing() }
+            #expect(error?.isLossOfRegistry == true, comment)
+        }
+        expectLoss("missing")
+        #expect(try FileSystem.status(path) == nil)
+        for content in [[], Array("not a database, and long enough for a header".utf8)] {
+            try FileSystem.replaceFile(at: path, with: content)
+            expectLoss("\(content.count) bytes")
+            #expect(try FileSystem.contents(of: path) == content, "it is not touched")
+        }
+        try FileSystem.remove(path)
+        let registry = try open()
+        try registry.add(record("a"))
+        try registry.close()
+        try existing()
+        let sound = try FileSystem.contents(of: path)
+        var damaged = sound
+        for page in 1..<(sound.count / 4096) {
+            damaged.replaceSubrange(
+                page * 4096..<page * 4096 + 64,
+                with: repeatElement(0xa5, count: 64)
+            )
+        }
+        try FileSystem.replaceFile(at: path, with: damaged)
+        expectLoss("damaged pages")
+        try FileSystem.replaceFile(at: path, with: Array(sound.prefix(sound.count / 2)))
+        expectLoss("cut short")
+    }
+
+    @Test("a registry is filled with all that it is to say")
+    func filling() throws {
+        var contents = RegistryContents()
+        contents.accounts = [record("a", state: .active)]
+        contents.removals = [PendingRemoval(id: "bb", directory: "bb")]
+        contents.generation = Generation(9)
+        contents.intent = SwitchIntent(
+            retiring: nil,
+            activating: FencingToken(account: "a", generation: Generation(9)),
+            step: .activating
+        )
+        try open().fill(with: contents)
+        let registry = try open()
+        #expect(try registry.accounts() == contents.accounts)
+        #expect(try registry.removals() == contents.removals)
+        #expect(try registry.intent() == contents.intent)
+        #expect(try registry.reserveGeneration() == Generation(10))
     }
 
     @Test("processes that open and count at the same time get different generations")
