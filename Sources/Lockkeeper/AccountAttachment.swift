@@ -11,9 +11,10 @@ import Synchronization
 /// files are read. Whoever replaces files takes ENTRY exclusively, so that what was read after this
 /// stays current for as long as the process stays.
 ///
-/// Whether it is here is ``Occupancy``'s to say. It leaves for two reasons: the process was suspended, which its own program takes back; or
-/// another process needs the account to itself and has set the leave word, after which it comes back
-/// by itself. The word is looked at four times a second and by each write.
+/// Whether it is here is ``Occupancy``'s to say. It leaves for two reasons: the process was suspended,
+/// which its own program takes back; or another process needs the account to itself and has set the
+/// leave word, after which it comes back by itself. The word is looked at four times a second and by
+/// each write. Where the account was removed meanwhile, it never comes back.
 ///
 /// Lock rules
 /// 1. `monitor` is held for single steps; no lock of the kernel is waited for under it.
@@ -26,6 +27,7 @@ final class AccountAttachment: Sendable {
     /// What this process reads at the account.
     let reads: ReadLedger
     private let clock: any MonotonicClock
+    private let registry: RegistryHandle
     private let presence: Mutex<LockGuard?>
     private let monitor = Monitor(State())
 
@@ -47,6 +49,7 @@ final class AccountAttachment: Sendable {
     init(
         _ record: AccountRecord,
         paths: WorkspacePaths,
+        registry: RegistryHandle,
         process: ProcessDescription,
         clock: any MonotonicClock,
         timer: DeadlineTimer,
@@ -55,6 +58,7 @@ final class AccountAttachment: Sendable {
         account = record.id
         self.paths = paths.account(directory: record.directory)
         self.clock = clock
+        self.registry = registry
         try FileSystem.makeDirectory(paths.accounts, mode: 0o700)
         try FileSystem.makeDirectory(self.paths.directory, mode: 0o700)
         membership = try LockFileMembership(
@@ -81,7 +85,8 @@ final class AccountAttachment: Sendable {
     /// Waits until the process is here, and keeps it here.
     ///
     /// - Throws: `LockingError` — `suspended`; `busy` when exclusive work goes on past the deadline.
-    func stay(until deadline: Deadline) throws(LockingError) -> Stay {
+    ///   ``LockkeeperError`` with the code `accountRemoved`.
+    func stay(until deadline: Deadline) throws -> Stay {
         let began = clock.now()
         let entrance = monitor.wait(until: deadline) { state -> Occupancy.Entrance? in
             let entrance = state.occupancy.enter()
@@ -89,9 +94,10 @@ final class AccountAttachment: Sendable {
         }
         switch entrance {
         case .stays: return Stay(self)
-        case .refused: throw .suspended
+        case .refused: throw LockingError.suspended
+        case .removed: throw LockkeeperError.accountRemoved(account)
         case .waits, nil:
-            throw .busy(
+            throw LockingError.busy(
                 .entry,
                 holders: (try? membership.holders(of: .entry)) ?? [],
                 waited: clock.now().duration(since: began)
@@ -101,12 +107,19 @@ final class AccountAttachment: Sendable {
 
     /// Waits until the process is here, however long it was suspended; `nil` once the caller has
     /// stopped, which it says with ``wakeThoseWhoWait()``.
-    func stay(unless hasStopped: () -> Bool) -> Stay? {
-        let isHere = monitor.wait(until: .never) { state -> Bool? in
-            if hasStopped() { return false }
-            return state.occupancy.enter() == .stays ? true : nil
+    ///
+    /// - Throws: ``LockkeeperError`` with the code `accountRemoved`.
+    func stay(unless hasStopped: () -> Bool) throws -> Stay? {
+        let entrance = monitor.wait(until: .never) { state -> Occupancy.Entrance?? in
+            if hasStopped() { return .some(nil) }
+            let entrance = state.occupancy.enter()
+            return [.stays, .removed].contains(entrance) ? .some(entrance) : nil
         }
-        return isHere == true ? Stay(self) : nil
+        switch entrance ?? nil {
+        case .stays: return Stay(self)
+        case .removed: throw LockkeeperError.accountRemoved(account)
+        case .waits, .refused, nil: return nil
+        }
     }
 
     /// Makes those who wait look again whether they have stopped.
@@ -117,7 +130,10 @@ final class AccountAttachment: Sendable {
     }
 
     /// Whether who stays may go on staying.
-    var isOpen: Bool { monitor.withLock { $0.occupancy.absence == nil } }
+    var isOpen: Bool { monitor.withLock { $0.occupancy.isOpen } }
+
+    /// Whether the account was removed from the workspace, as far as this process has noticed.
+    var isRemoved: Bool { monitor.withLock { $0.occupancy.isRemoved } }
 
     /// Registers somebody who stays for long, so that it is told to leave.
     func add(_ occupant: some Occupant) {
@@ -161,9 +177,38 @@ final class AccountAttachment: Sendable {
     ///
     /// - Throws: `LockingError` as for coming in the first time; the process is still away then.
     func comeBack(until deadline: Deadline) throws {
-        guard let absence = monitor.withLock({ $0.occupancy.absence }) else { return }
+        guard let absence = monitor.withLock({ $0.occupancy.absence }) else {
+            if isRemoved { tellOccupants() }
+            return
+        }
         try enter(until: deadline)
-        try goOn(after: absence)
+        let isKnown: Bool
+        do {
+            isKnown = try registry.use { try $0.account(account) } != nil
+        } catch LockingError.closed {
+            // The workspace was closed, and its folder removed: nobody comes back to that.
+            return try stayAway(after: absence)
+        } catch {
+            presence.withLock { $0 = nil }
+            throw error
+        }
+        if isKnown { try goOn(after: absence) } else { try stayAway(after: absence) }
+    }
+
+    /// Stays away for good, because the account was removed, and tells everybody who waits.
+    private func stayAway(after absence: Absence) throws {
+        presence.withLock { $0 = nil }
+        guard monitor.withLock({ $0.occupancy.stayAway(after: absence) }) else {
+            throw LockingError.cancelled
+        }
+        monitor.broadcast()
+        tellOccupants()
+    }
+
+    /// What waits in the occupants' lines goes on, and is told when it asks for a stay.
+    private func tellOccupants() {
+        let occupants = monitor.withLock { $0.occupants.values.compactMap(\.value) }
+        for occupant in occupants { try? occupant.comeBack() }
     }
 
     /// Looks at the leave word, and leaves where it is set. Never waits: leaving is done on a thread
@@ -293,7 +338,8 @@ protocol Occupant: AnyObject, Sendable {
     /// - Returns: `false` where something still ran at the deadline.
     func vacate(_ absence: AccountAttachment.Absence, until deadline: Deadline) throws -> Bool
 
-    /// Goes on: the process is here again, perhaps with another file.
+    /// Goes on: the process is here again, perhaps with another file; or the account was removed, and
+    /// nobody gets a stay any more.
     ///
     /// - Throws: where it cannot; the process leaves again then.
     func comeBack() throws

@@ -121,7 +121,8 @@ public final class AccountDatabase: Sendable {
         let (token, state, clock, waitMax) = (token, requiredState, clock, limits.admissionWaitMax)
         let users = users
         return try await mapped {
-            try await readers.run { reader in
+            if let reason = ending.removal { throw reason }
+            return try await readers.run { reader in
                 try users.naming {
                     try reader.read(
                         token: token,
@@ -270,7 +271,8 @@ public final class AccountDatabase: Sendable {
 
     private func translated(_ error: any Error) -> any Error {
         let mapped = ErrorMapping.map(error, subject: "account \(token.account)")
-        if let known = mapped as? LockkeeperError, known.code == .superseded {
+        let ends: [LockkeeperError.Code] = [.superseded, .accountRemoved]
+        if let known = mapped as? LockkeeperError, ends.contains(known.code) {
             ending.end(known)
         }
         return mapped

@@ -32,6 +32,7 @@ struct AccountFiles: Sendable {
     /// once, in one process (I-14). The log mode is set under it as well: SQLite's switch to it does
     /// not wait for other writers.
     func prepare(deadline: Deadline) throws {
+        try keepCharter(deadline: deadline)
         if try isPrepared(deadline: deadline) { return }
         let maintenance = try attachment.membership.acquire(
             .maintenance,
@@ -49,6 +50,7 @@ struct AccountFiles: Sendable {
                     try migrate(kind, number: number, deadline: deadline)
                 }
             }
+            try attachment.writeCharter(try record())
             try attachment.membership.setActivity(.idle)
         }
     }
@@ -61,6 +63,7 @@ struct AccountFiles: Sendable {
         deadline: Deadline
     ) throws {
         let trusts = [try trust(in: .settings), try trust(in: .messages)]
+        try keepCharter(deadline: deadline)
         let environment = workspace.environment
         try attachment.underWriter(deadline: deadline) { [self] in
             try settle(try unfinishedSyncs(), deadline: deadline)
@@ -87,6 +90,18 @@ struct AccountFiles: Sendable {
         }
     }
 
+    /// Makes sure that the account's folder names the current files, which whoever published them may
+    /// not have come to (``AccountCharter``). Called before anything is written to them.
+    private func keepCharter(deadline: Deadline) throws {
+        if try attachment.hasCharter(try record()) { return }
+        let maintenance = try attachment.membership.acquire(
+            .maintenance,
+            .exclusive,
+            until: deadline
+        )
+        try maintenance.whileHeld { try attachment.writeCharter(try record()) }
+    }
+
     /// How far the fences have come that were to get a generation and could not be written.
     func extent(
         of generation: Generation,
@@ -94,7 +109,7 @@ struct AccountFiles: Sendable {
     ) throws -> SwitchStateMachine.Failure {
         SwitchStateMachine.Failure(
             fences: StoreKind.allCases.map { try? fence(of: $0, deadline: deadline) },
-            recorded: try workspace.registry.record(of: attachment.account).generation,
+            recorded: try record().generation,
             wanted: generation
         )
     }
@@ -219,7 +234,7 @@ struct AccountFiles: Sendable {
     private func create(_ kind: StoreKind, deadline: Deadline) throws {
         let number = try nextNumber(of: kind)
         var generator = SystemRandomNumberGenerator()
-        let record = try workspace.registry.record(of: attachment.account)
+        let record = try record()
         let fence = Fence(
             kind: kind,
             account: attachment.account,
@@ -285,7 +300,11 @@ struct AccountFiles: Sendable {
     }
 
     private func currentNumber(of kind: StoreKind) throws -> Int64 {
-        try workspace.registry.record(of: attachment.account).fileNumber(of: kind)
+        try record().fileNumber(of: kind)
+    }
+
+    private func record() throws -> AccountRecord {
+        try workspace.registry.record(of: attachment.account)
     }
 
     private func nextNumber(of kind: StoreKind) throws -> Int64 {
@@ -298,6 +317,22 @@ struct AccountFiles: Sendable {
 }
 
 extension AccountAttachment {
+    /// Whether the account's folder says what the registry says.
+    func hasCharter(_ record: AccountRecord) throws -> Bool {
+        guard try FileSystem.status(paths.charter) != nil else { return false }
+        return try FileSystem.contents(of: paths.charter) == AccountCharter(record).bytes
+    }
+
+    /// Writes down in the account's folder what the registry says, durably. The caller holds
+    /// MAINTENANCE, so that nobody publishes a file meanwhile.
+    func writeCharter(_ record: AccountRecord, isRemoving: Bool = false) throws {
+        if try !isRemoving && hasCharter(record) { return }
+        try FileSystem.replaceFile(
+            at: paths.charter,
+            with: AccountCharter(record, isRemoving: isRemoving).bytes
+        )
+    }
+
     /// A number that no file of the kind has: a process may have died before it published one, and
     /// a name that was used is never used again.
     func nextFileNumber(of kind: StoreKind, after current: Int64) throws -> Int64 {

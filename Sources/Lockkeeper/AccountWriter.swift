@@ -141,7 +141,10 @@ final class AccountWriter: @unchecked Sendable {
     /// nobody knows in which state it is.
     private func opened() throws -> StoreOpener.Writer {
         if let open, open.store.connection.isUsable { return open }
-        guard let stay else { throw LockingError.closed }
+        guard let stay else {
+            if attachment.isRemoved { throw LockkeeperError.accountRemoved(token.account) }
+            throw LockingError.closed
+        }
         let opened = try opener.writer(stay)
         (open, hasToSettle) = (opened, true)
         return opened
@@ -189,15 +192,18 @@ extension AccountWriter: Occupant {
     }
 
     func comeBack() throws {
-        do throws(LockingError) {
-            let stay = try attachment.stay(until: Deadline(at: clock.now()))
-            self.stay = stay
-            // What cannot be opened now is opened for the first who writes, or fails him.
-            open = try? opener.writer(stay)
-            hasToSettle = true
-            syncer.goOn(stay)
+        do {
+            // Without a stay, in an account that was removed, whoever waits is told so in his turn.
+            if !attachment.isRemoved {
+                let stay = try attachment.stay(until: Deadline(at: clock.now()))
+                self.stay = stay
+                // What cannot be opened now is opened for the first who writes, or fails him.
+                open = try? opener.writer(stay)
+                hasToSettle = true
+                syncer.goOn(stay)
+            }
             try line.resume()
-        } catch .closed {
+        } catch LockingError.closed {
             closeConnection()
         }
     }

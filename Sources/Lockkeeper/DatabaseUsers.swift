@@ -75,6 +75,37 @@ struct DatabaseUsers: Sendable {
         }
     }
 
+    /// As ``naming(_:)``, for who wants a database to himself: everybody who has it open is in the way.
+    func namingAnybody<Value>(_ body: () throws -> Value) throws -> Value {
+        do {
+            return try naming(body)
+        } catch let error as BusyDatabase {
+            let foreign = (try? foreign()) ?? []
+            let sentences = foreign.map { Self.foreignDescription($0.pid) }
+            throw BusyDatabase(
+                cause: error.cause,
+                holders: error.holders + sentences.filter { !error.holders.contains($0) }
+            )
+        }
+    }
+
+    /// Makes sure that no program that does not use Lockkeeper has a database open. For files of which
+    /// SQLite cannot say it because they are damaged.
+    ///
+    /// - Throws: ``LockkeeperError`` with the code `busy`, which names them.
+    func requireNobody() throws {
+        let foreign = try foreign()
+        if foreign.isEmpty { return }
+        throw LockkeeperError(
+            .busy,
+            subject: try paths().joined(separator: ", "),
+            explanation: "another program has it open",
+            holders: foreign.map { Self.foreignDescription($0.pid) },
+            answer: .retry,
+            remedy: "End that program, then try again."
+        )
+    }
+
     /// Whoever keeps this process from SQLite's lock, one sentence each: who holds WRITER by our
     /// records, and whoever holds SQLite's writer's, checkpointer's or recovery's lock, or keeps
     /// the database file for itself. Never this membership itself.

@@ -29,66 +29,93 @@ struct ExclusiveWork {
 
     /// Runs a closure while nobody else has the account open.
     ///
-    /// - Parameter kinds: the files whose solitude SQLite has to prove; the closure gets the
-    ///   connections that prove it. Files that cannot be read for damage are left out by the caller.
+    /// - Parameters:
+    ///   - kinds: the files whose solitude SQLite has to prove; the closure gets the connections that
+    ///     prove it.
+    ///   - isDamageTolerated: whether files that are missing or damaged are left out. SQLite proves
+    ///     nothing of those; that no process has one of them open is seen from outside then.
     /// - Throws: ``LockkeeperError`` with the code `busy` and the holders when somebody did not leave;
     ///   what the closure throws.
     func run<Value>(
         proving kinds: [StoreKind],
+        toleratingDamage isDamageTolerated: Bool = false,
         _ body: ([StoreKind: Connection]) throws -> Value
     ) throws -> Value {
         try attachment.leave(.excluded, until: deadline)
         let membership = attachment.membership
         let result = Result {
             try membership.setActivity(.excluding)
-            return try behindTheDoor(proving: kinds, body)
+            return try Self.behindTheDoor(membership, until: deadline) {
+                let connections = try proofs(of: kinds, isDamageTolerated: isDamageTolerated)
+                defer { for connection in connections.values { try? connection.close() } }
+                let value = try body(connections)
+                try moveLeftoversAside()
+                return value
+            }
         }
         try? membership.setActivity(.idle)
         try attachment.comeBack(until: .never)
         return try result.get()
     }
 
-    private func behindTheDoor<Value>(
-        proving kinds: [StoreKind],
-        _ body: ([StoreKind: Connection]) throws -> Value
+    /// Runs a closure while nobody who uses Lockkeeper is at an account: behind ENTRY, with PRESENCE
+    /// and MAINTENANCE. The caller's own PRESENCE must have been let go, or be let go by who looks at
+    /// the leave word.
+    static func behindTheDoor<Value>(
+        _ membership: LockFileMembership,
+        until deadline: Deadline,
+        _ body: () throws -> Value
     ) throws -> Value {
-        let membership = attachment.membership
         let entry = try membership.acquire(.entry, .exclusive, until: deadline)
         try membership.askToLeave(holding: entry)
         // Void without ENTRY anyway.
         defer { try? membership.clearLeaveWord(holding: entry) }
         let presence = try membership.acquire(.presence, .exclusive, until: deadline)
         let maintenance = try membership.acquire(.maintenance, .exclusive, until: deadline)
-        return try presence.whileHeld {
-            try maintenance.whileHeld {
-                let value = try whileAlone(with: kinds, body)
-                try moveLeftoversAside()
-                return value
-            }
-        }
+        return try presence.whileHeld { try maintenance.whileHeld { try body() } }
     }
 
-    private func whileAlone<Value>(
-        with kinds: [StoreKind],
-        _ body: ([StoreKind: Connection]) throws -> Value
-    ) throws -> Value {
+    /// Opens the current files so that nobody else, foreign programs included, has them open.
+    private func proofs(
+        of kinds: [StoreKind],
+        isDamageTolerated: Bool
+    ) throws -> [StoreKind: Connection] {
+        let record = try workspace.registry.record(of: attachment.account)
+        let users = StoreOpener(workspace: workspace, account: attachment.account).users(attachment)
         var connections: [StoreKind: Connection] = [:]
-        defer { for connection in connections.values { try? connection.close() } }
-        let record = try workspace.registry.record(of: attachment.account)
-        for kind in kinds where record.fileNumber(of: kind) > 0 {
-            connections[kind] = try StoreFile.openExclusively(
-                attachment.paths.file(of: kind, number: record.fileNumber(of: kind)),
-                environment: workspace.environment,
-                busyDeadline: deadline
-            )
+        do {
+            for kind in kinds where record.fileNumber(of: kind) > 0 {
+                let path = attachment.paths.file(of: kind, number: record.fileNumber(of: kind))
+                do {
+                    connections[kind] = try users.namingAnybody {
+                        try StoreFile.openExclusively(
+                            path,
+                            environment: workspace.environment,
+                            busyDeadline: deadline
+                        )
+                    }
+                } catch let error as StorageError
+                    where isDamageTolerated && error.isLoss
+                {
+                    try users.requireNobody()
+                }
+            }
+        } catch {
+            for connection in connections.values { try? connection.close() }
+            throw error
         }
-        return try body(connections)
+        return connections
     }
 
-    /// Moves every database file that is not a current one away: what was replaced just now, and what
-    /// a process left behind that died before it published it.
+    /// Writes down in the account's folder which files are current, then moves every other one away:
+    /// what was replaced just now, and what a process left behind that died before it published it.
+    /// Until it is written down, a registry that is lost is made anew with the file that was replaced,
+    /// so that one must still be there.
     private func moveLeftoversAside() throws {
-        let record = try workspace.registry.record(of: attachment.account)
+        // Of an account that was removed just now nothing is left.
+        guard let record = try workspace.registry.use({ try $0.account(attachment.account) })
+        else { return }
+        try attachment.writeCharter(record)
         let paths = attachment.paths
         let leftovers = try FileSystem.list(paths.directory).filter { name in
             StoreKind.allCases.contains { kind in

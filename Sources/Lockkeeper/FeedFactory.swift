@@ -32,14 +32,16 @@ final class FeedFactory: Sendable {
     /// Waits on a thread until the process is at the account again after it has left it.
     ///
     /// - Returns: `false` once the task was cancelled or this was closed.
+    /// - Throws: ``LockkeeperError`` with the code `accountRemoved`.
     func isHereAgain() async throws -> Bool {
         let isCancelled = CancellationMark()
         let attachment = parts.attachment
         return try await withTaskCancellationHandler {
             try await blocking("lk-observe") { [self] in
-                attachment.stay(unless: { isCancelled.isSet || isClosed.load(ordering: .acquiring) }
-                )
-                    != nil
+                let stay = try attachment.stay(unless: {
+                    isCancelled.isSet || isClosed.load(ordering: .acquiring)
+                })
+                return stay != nil
             }
         } onCancel: {
             isCancelled.set()

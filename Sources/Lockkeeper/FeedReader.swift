@@ -126,7 +126,7 @@ final class FeedReader: Sendable {
         do {
             var progress: FeedProgress?
             // Where the process has left the account, the feed waits, and goes on where it stood.
-            while let stay = parts.attachment.stay(unless: { hasStopped }) {
+            while let stay = try parts.attachment.stay(unless: { hasStopped }) {
                 try read(stay, &progress)
             }
             channel.finish(.success(()))

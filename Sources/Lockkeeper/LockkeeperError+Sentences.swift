@@ -21,6 +21,17 @@ extension LockkeeperError {
         )
     }
 
+    static func accountRemoved(_ account: AccountID) -> LockkeeperError {
+        LockkeeperError(
+            .accountRemoved,
+            subject: "account \(account)",
+            explanation: "the account was removed from this workspace while it was open here",
+            answer: .fixEnvironment,
+            remedy:
+                "Close the session. An account that is added again under this id is another one."
+        )
+    }
+
     static func accountExists(_ account: AccountID) -> LockkeeperError {
         LockkeeperError(
             .accountExists,

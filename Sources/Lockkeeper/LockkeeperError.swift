@@ -13,6 +13,8 @@ public struct LockkeeperError: Error, Sendable, CustomStringConvertible {
         case unknownAccount
         /// The account was signed out of, or never activated.
         case accountInactive
+        /// The account was removed from the workspace while this process had it open.
+        case accountRemoved
         /// An account of this id exists already.
         case accountExists
         /// Another host serves this workspace.

@@ -6,11 +6,13 @@
 ///   ▲                       │ goOn: the deadline came, or nobody asks any more
 ///   └───────────────────────┘
 /// away for another's work ──beginLeaving(suspended)──▶ away, suspended
+/// away ──stayAway──▶ removed
 /// ```
 ///
 /// - `open`: whoever wants to open a connection stays, for as long as it is open.
 /// - `leaving`: nobody new stays; those who do finish what runs.
 /// - `away`: nobody stays. PRESENCE is let go.
+/// - `removed`: the account was removed meanwhile. The same, for ever.
 ///
 /// One thread at a time leaves or comes back. The one that leaves for another process's exclusive
 /// work and waits for its end is called *returning*; a suspension takes over from it, and it then
@@ -28,6 +30,7 @@ struct Occupancy: Sendable {
         case open
         case leaving(Absence)
         case away(Absence)
+        case removed
     }
 
     private var phase = Phase.open
@@ -42,18 +45,27 @@ struct Occupancy: Sendable {
         case refused
         /// Somebody has the account to itself; ask again.
         case waits
+        /// There is no such account any more.
+        case removed
     }
 
-    /// Why nobody stays; `nil` where everybody may.
+    /// Whether everybody may stay.
+    var isOpen: Bool { phase == .open }
+
+    /// Whether the account was removed.
+    var isRemoved: Bool { phase == .removed }
+
+    /// Why nobody stays for now; `nil` where everybody may, and where nobody ever may again.
     var absence: Absence? {
         switch phase {
-        case .open: nil
+        case .open, .removed: nil
         case .leaving(let absence), .away(let absence): absence
         }
     }
 
     /// Somebody wants to stay.
     mutating func enter() -> Entrance {
+        if isRemoved { return .removed }
         switch absence {
         case nil:
             stayCount += 1
@@ -93,12 +105,15 @@ struct Occupancy: Sendable {
             phase = .away(.suspended)
             return false
         case .away(absence): return !isReturning
+        // There is nothing left to leave but the lock file, which the returning thread still uses.
+        case .removed: return !isReturning
         case .away, .leaving: return false
         }
     }
 
     /// Whether nobody stays any more: then the process is away, and PRESENCE is to be let go.
     mutating func isEmptied(for absence: Absence) -> Bool {
+        if isRemoved { return stayCount == 0 }
         guard self.absence == absence, stayCount == 0 else { return false }
         phase = .away(absence)
         return true
@@ -108,6 +123,14 @@ struct Occupancy: Sendable {
     mutating func goOn(after absence: Absence) -> Bool {
         guard self.absence == absence else { return false }
         phase = .open
+        return true
+    }
+
+    /// The account was removed: nobody stays any more. Returns `false` where the process was suspended
+    /// meanwhile.
+    mutating func stayAway(after absence: Absence) -> Bool {
+        guard self.absence == absence else { return false }
+        phase = .removed
         return true
     }
 

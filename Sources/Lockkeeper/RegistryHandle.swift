@@ -8,54 +8,82 @@ import Synchronization
 /// The workspace's registry as this process has it open. Calls block; they are made on threads of
 /// our own.
 ///
+/// The file is compared with its path before and after each use. Where another one stands there, that
+/// one is opened; where none does, or one that cannot be used, it is made anew of the accounts' own
+/// files first (``RegistryRebuild``).
+///
 /// Lock rule: the mutex is held for one use, in which nothing is waited for but other processes'
-/// transactions in the registry.
+/// transactions in the registry. SWITCH is never taken inside it: who holds SWITCH uses the registry.
 final class RegistryHandle: Sendable {
-    /// `nil` while the process is suspended.
-    private let registry: Mutex<Registry?>
+    private let state = Mutex(State())
+    private let source: RegistrySource
     private let clock: any MonotonicClock
     private let waitMax: Duration
     /// Who may be in the way.
     private let users: DatabaseUsers
 
-    /// - Parameter waitMax: how long one use waits for other processes' transactions.
-    init(
-        _ registry: sending Registry,
-        users: DatabaseUsers,
-        clock: any MonotonicClock,
-        waitMax: Duration
-    ) {
-        self.registry = Mutex(registry)
-        self.users = users
+    private struct State {
+        /// `nil` while the process is suspended, and where the file was found to be lost.
+        var open: Open?
+        var isSuspended = false
+        /// Whether the workspace was closed: what is left of it makes no registry any more, which
+        /// might be in a folder that is just being removed.
+        var isRetired = false
+    }
+
+    private struct Open {
+        let registry: Registry
+        let identity: FileIdentity
+    }
+
+    /// How often another file may come to the path within one use.
+    private static let replacementCountMax = 10
+
+    /// Opens the registry, and makes it where there is none.
+    ///
+    /// - Parameter waitMax: how long one use waits for other processes' transactions, and for
+    ///   another process that makes the registry.
+    init(_ source: RegistrySource, clock: any MonotonicClock, waitMax: Duration) throws {
+        self.source = source
+        users = source.users
         self.clock = clock
         self.waitMax = waitMax
+        try openCurrent(until: deadline())
     }
 
     /// Runs a closure with the registry, alone among this process's threads.
     ///
-    /// - Throws: `LockingError.suspended`, and what the closure throws.
+    /// - Throws: `LockingError.suspended`; ``StorageError/fileReplaced(path:)`` when the file was
+    ///   replaced during the use, so that what was written is lost; what the closure throws.
     func use<Value: Sendable>(_ body: (Registry) throws -> Value) throws -> Value {
-        try registry.withLock { registry in
-            guard let registry else { throw LockingError.suspended }
-            // Each use has a budget of its own: that of the opening is long gone in a process that
-            // lives for hours, which would then fail at the first meeting with another one.
-            registry.connection.busyDeadline = Deadline(after: waitMax, from: clock.now())
-            do { return try body(registry) } catch { throw users.named(error) }
+        for _ in 0..<Self.replacementCountMax {
+            if let value = try useOpen(body) { return value }
+            try openCurrent(until: deadline())
         }
+        throw StorageError.fileReplaced(path: source.path)
     }
 
     /// Closes the registry, so that the process has no descriptor of it.
     func close() throws {
-        try registry.withLock { registry in
-            try registry?.close()
-            registry = nil
+        try state.withLock { state in
+            try state.open?.registry.close()
+            state.open = nil
+            state.isSuspended = true
         }
     }
 
-    /// Opens the registry again; nothing happens where it is open.
-    func reopen(_ open: () throws -> Registry) throws {
-        try registry.withLock { registry in
-            if registry == nil { registry = try open() }
+    /// Says that the workspace was closed. What still comes to its end may use the registry, and finds
+    /// `LockingError.closed` where it is lost.
+    func retire() { state.withLock { $0.isRetired = true } }
+
+    /// Opens the registry again after ``close()``; nothing happens where it is open.
+    func reopen(until deadline: Deadline) throws {
+        state.withLock { $0.isSuspended = false }
+        do {
+            try openCurrent(until: deadline)
+        } catch {
+            state.withLock { $0.isSuspended = true }
+            throw error
         }
     }
 
@@ -67,6 +95,121 @@ final class RegistryHandle: Sendable {
             throw LockkeeperError.unknownAccount(account)
         }
         return record
+    }
+
+    // MARK: - Steps
+
+    private func deadline() -> Deadline { Deadline(after: waitMax, from: clock.now()) }
+
+    /// Runs a closure with what is open; `nil` where that is not what stands at the path.
+    private func useOpen<Value: Sendable>(_ body: (Registry) throws -> Value) throws -> Value? {
+        try state.withLock { state in
+            if state.isSuspended { throw LockingError.suspended }
+            guard let open = state.open, try source.identity() == open.identity else { return nil }
+            // Each use has a budget of its own: that of the opening is long gone in a process that
+            // lives for hours, which would then fail at the first meeting with another one.
+            open.registry.connection.busyDeadline = deadline()
+            let value: Value
+            do {
+                value = try body(open.registry)
+            } catch let error as StorageError where error.isLossOfRegistry {
+                // The next use looks through the file, and makes it anew where it has to.
+                try? open.registry.close()
+                state.open = nil
+                throw error
+            } catch {
+                throw users.named(error)
+            }
+            guard try source.identity() == open.identity else {
+                throw StorageError.fileReplaced(path: source.path)
+            }
+            return value
+        }
+    }
+
+    /// Opens what stands at the path, and makes it first where it is lost.
+    private func openCurrent(until deadline: Deadline) throws {
+        do {
+            try openExisting(until: deadline)
+        } catch let error as StorageError where error.isLossOfRegistry {
+            if state.withLock({ $0.isRetired }) { throw LockingError.closed }
+            try source.rebuild(until: deadline)
+            try openExisting(until: deadline)
+        }
+    }
+
+    private func openExisting(until deadline: Deadline) throws {
+        try state.withLock { state in
+            if state.isSuspended { throw LockingError.suspended }
+            if let open = state.open {
+                if try source.identity() == open.identity { return }
+                // What it holds is nobody's any more.
+                try? open.registry.close()
+                state.open = nil
+            }
+            // Taken before it is opened: where it is replaced in between, the next use finds out.
+            guard let identity = try source.identity() else {
+                throw StorageError.fileMissing(path: source.path)
+            }
+            state.open = Open(registry: try source.open(until: deadline), identity: identity)
+        }
+    }
+}
+
+/// Where a workspace's registry comes from.
+struct RegistrySource: Sendable {
+    let paths: WorkspacePaths
+    let environment: StoreEnvironment
+    let membership: LockFileMembership
+
+    var path: String { paths.registry }
+
+    /// Who may be in the way.
+    var users: DatabaseUsers { DatabaseUsers(membership: membership) { [path] in [path] } }
+
+    /// Which file stands at the path; `nil` where none does.
+    func identity() throws -> FileIdentity? { try FileSystem.status(path)?.identity }
+
+    /// Opens the file that is there.
+    ///
+    /// - Throws: ``StorageError``, of which ``StorageError/isLossOfRegistry`` says whether the
+    ///   registry is to be made anew.
+    func open(until deadline: Deadline) throws -> Registry {
+        try users.naming {
+            try Registry(path: path, .existing, environment: environment, busyDeadline: deadline)
+        }
+    }
+
+    /// Makes the registry anew under SWITCH, unless another process was faster.
+    func rebuild(until deadline: Deadline) throws {
+        try membership.underSwitch(until: deadline) {
+            do {
+                try open(until: deadline).close()
+            } catch let error as StorageError where error.isLossOfRegistry {
+                try RegistryRebuild(paths: paths, environment: environment, deadline: deadline)
+                    .run()
+            }
+        }
+    }
+}
+
+/// The memberships whose SWITCH the running thread holds.
+private enum SwitchHold {
+    @TaskLocal static var holders: Set<ObjectIdentifier> = []
+}
+
+extension LockFileMembership {
+    /// Runs a closure while this thread holds SWITCH; one that holds it already goes on holding it.
+    /// For the lock file of a workspace. Blocks.
+    ///
+    /// - Throws: `LockingError` when it was not free until the deadline; what the closure throws.
+    func underSwitch<Value>(until deadline: Deadline, _ body: () throws -> Value) throws -> Value {
+        let own = ObjectIdentifier(self)
+        if SwitchHold.holders.contains(own) { return try body() }
+        let switching = try acquire(.switching, .exclusive, until: deadline)
+        return try switching.whileHeld {
+            try SwitchHold.$holders.withValue(SwitchHold.holders.union([own])) { try body() }
+        }
     }
 }
 

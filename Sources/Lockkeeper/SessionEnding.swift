@@ -21,6 +21,14 @@ final class SessionEnding: Sendable {
 
     var reason: (any Error)? { noticed?.reason }
 
+    /// The reason where it is that the account was removed: then there is nothing left to read.
+    var removal: (any Error)? {
+        guard let known = reason as? LockkeeperError, known.code == .accountRemoved else {
+            return nil
+        }
+        return known
+    }
+
     func end(_ reason: any Error) {
         let end = SessionEnd(reason: reason, millisecondsSince1970: wallClock.milliseconds())
         first.withLock { first in

@@ -62,7 +62,7 @@ final class StoreLogs: HubSource {
     }
 
     private func reader(of account: AccountID, in workspace: Workspace) throws -> LogReader {
-        if let known = readers.withLock({ $0[account] }) { return known }
+        if let known = readers.withLock({ $0[account] }), !known.isOfRemoved { return known }
         let attachment = try workspace.attach(account)
         let opener = StoreOpener(workspace: workspace, account: account)
         let reader = LogReader(attachment) { [weak attachment] in
@@ -92,6 +92,9 @@ private final class LogReader: Occupant, @unchecked Sendable {
         self.open = open
         attachment.add(self)
     }
+
+    /// Whether the account that it reads was removed; one that was added since is another.
+    var isOfRemoved: Bool { attachment.isRemoved }
 
     func use<Value>(_ body: (StoreReader) throws -> Value) throws -> Value {
         try mutex.withLock { _ in

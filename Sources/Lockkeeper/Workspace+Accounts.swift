@@ -38,10 +38,29 @@ extension Workspace {
                 contract: contract,
                 createdAt: workspace.wallClock.milliseconds()
             )
-            try workspace.requireNoFiles(of: record)
-            try workspace.registry.use { try $0.add(record) }
+            try workspace.membership.underSwitch(until: workspace.deadlineOfOpening()) {
+                try workspace.add(record)
+            }
             return AccountInfo(record)
         }
+    }
+
+    /// Writes the charter, then the row: a registry that is lost in between is made anew with the
+    /// account. The caller holds SWITCH.
+    private func add(_ record: AccountRecord) throws {
+        try finishRemovals(until: deadlineOfOpening(), of: record.id)
+        guard try registry.use({ try $0.account(record.id) }) == nil else {
+            throw LockkeeperError.accountExists(record.id)
+        }
+        try requireNoFiles(of: record)
+        let account = paths.account(directory: record.directory)
+        for folder in [paths.accounts, account.directory] {
+            try FileSystem.makeDirectory(folder, mode: 0o700)
+        }
+        try FileSystem.replaceFile(at: account.charter, with: AccountCharter(record).bytes)
+        try FileSystem.syncDirectory(paths.accounts)
+        try FileSystem.syncDirectory(paths.root)
+        try registry.use { try $0.add(record) }
     }
 
     /// Makes an account active under a new generation and opens it. Signing in again to an active
@@ -139,12 +158,12 @@ extension Workspace {
         }
     }
 
-    /// Refuses to add an account over files that the registry does not know: `workspace.db` was lost,
-    /// and an empty store beside them would hide what they hold.
+    /// Refuses to add an account over files that the registry does not know: another `workspace.db`
+    /// was put there, or the account's charter is lost as well. An empty store beside the files would
+    /// hide what they hold.
     private func requireNoFiles(of record: AccountRecord) throws {
         let folder = paths.account(directory: record.directory).directory
-        guard try registry.use({ try $0.account(record.id) }) == nil,
-            try FileSystem.status(folder) != nil,
+        guard try FileSystem.status(folder) != nil,
             try FileSystem.list(folder).contains(where: { $0.hasSuffix(".db") })
         else { return }
         throw LockkeeperError(
@@ -152,7 +171,9 @@ extension Workspace {
             subject: folder,
             explanation: "the folder holds files of this account, which the registry does not know",
             answer: .recover,
-            remedy: "Put the lost workspace.db back, or move the folder away to begin anew."
+            remedy:
+                "Move workspace.db away while no process has the workspace open: it is made anew"
+                + " of the accounts' folders. Or move this folder away to begin anew."
         )
     }
 
@@ -167,10 +188,13 @@ extension Workspace {
 
     /// This process's place at an account, shared by everything in it that uses the account.
     func attach(_ id: AccountID, until deadline: Deadline? = nil) throws -> AccountAttachment {
-        if let attachment = state.withLock({ $0.attachments[id]?.value }) { return attachment }
+        if let attachment = state.withLock({ $0.attachments[id]?.value }), !attachment.isRemoved {
+            return attachment
+        }
         let attachment = try AccountAttachment(
             try registry.record(of: id),
             paths: paths,
+            registry: registry,
             process: process,
             clock: clock,
             timer: timer,
@@ -178,7 +202,7 @@ extension Workspace {
         )
         let (first, isFirst) = state.withLock { state in
             // Two threads may have come here at once; the first one's stands.
-            if let first = state.attachments[id]?.value { return (first, false) }
+            if let first = state.attachments[id]?.value, !first.isRemoved { return (first, false) }
             state.attachments[id] = Weak(attachment)
             return (attachment, true)
         }

@@ -17,8 +17,9 @@ extension Workspace {
     func replaceDistrustedFiles(of account: AccountID) throws {
         guard try isDistrusted(account) else { return }
         let deadline = deadlineOfOpening()
-        let switching = try membership.acquire(.switching, .exclusive, until: deadline)
-        try switching.whileHeld { try replaceDistrustedFiles(of: account, until: deadline) }
+        try membership.underSwitch(until: deadline) {
+            try replaceDistrustedFiles(of: account, until: deadline)
+        }
     }
 
     /// The same for who holds SWITCH.

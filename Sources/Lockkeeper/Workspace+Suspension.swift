@@ -138,9 +138,7 @@ extension Workspace {
     private func takeUp(until deadline: Deadline) throws {
         try membership.attach()
         try membership.setActivity(.idle)
-        try registry.reopen {
-            try Registry(path: paths.registry, environment: environment, busyDeadline: deadline)
-        }
+        try registry.reopen(until: deadline)
         let (host, attachments) = live()
         for attachment in attachments {
             try attachment.membership.attach()

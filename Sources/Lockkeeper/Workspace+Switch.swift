@@ -22,8 +22,7 @@ extension Workspace {
     /// Retires one account, activates another, or both.
     func changeAccounts(from old: AccountID?, to new: AccountID?) throws {
         let deadline = deadlineOfOpening()
-        let switching = try membership.acquire(.switching, .exclusive, until: deadline)
-        try switching.whileHeld {
+        try membership.underSwitch(until: deadline) {
             try finishIntent(deadline: deadline)
             for account in [old, new] {
                 if let account { try replaceDistrustedFiles(of: account, until: deadline) }
@@ -46,9 +45,8 @@ extension Workspace {
         let concerned = [pending.retiring?.account, pending.activating?.account]
         if let account, !concerned.contains(account) { return }
         let deadline = deadlineOfOpening()
-        let switching = try membership.acquire(.switching, .exclusive, until: deadline)
         // Read again now that nobody else can be at it.
-        try switching.whileHeld { try finishIntent(deadline: deadline) }
+        try membership.underSwitch(until: deadline) { try finishIntent(deadline: deadline) }
         // Whoever kept a packet for it meanwhile found it not active.
         for account in concerned.compactMap({ $0 }) { drainInboxIfActive(of: account) }
     }
@@ -56,11 +54,12 @@ extension Workspace {
     /// Finishes what a process began that is not at it any more, if that is quickly done. Nobody who
     /// only opens the workspace waits for it: who needs one of its accounts tries again, for longer.
     func finishAbandonedSwitch() {
-        guard (try? registry.use { try $0.intent() }) != nil,
-            let switching = try? membership.tryAcquire(.switching, .exclusive)
-        else { return }
-        let deadline = Deadline(after: Self.abandonedSwitchPatience, from: clock.now())
-        try? switching.whileHeld { try finishIntent(deadline: deadline) }
+        guard (try? registry.use { try $0.intent() }) != nil else { return }
+        let now = clock.now()
+        let deadline = Deadline(after: Self.abandonedSwitchPatience, from: now)
+        try? membership.underSwitch(until: Deadline(at: now)) {
+            try finishIntent(deadline: deadline)
+        }
     }
 
     /// Longer than a switch takes where nobody is in its way.
@@ -77,7 +76,7 @@ extension Workspace {
         }
     }
 
-    private func finishIntent(deadline: Deadline) throws {
+    func finishIntent(deadline: Deadline) throws {
         guard let intent = try registry.use({ try $0.intent() }) else { return }
         do {
             let intent = try writable(intent, deadline: deadline)

@@ -165,7 +165,6 @@ public final class Workspace: Sendable {
         self.name = name
         self.limits = limits
         self.schemas = schemas
-        let deadline = Deadline(after: limits.openWaitMax, from: clock.now())
         (process, environment, membership, registry) = try ErrorMapping.mapped(
             "workspace \(folder.path)"
         ) {
@@ -191,27 +190,19 @@ public final class Workspace: Sendable {
                 process: process,
                 clock: clock
             )
-            let users = DatabaseUsers(membership: membership) { [paths.registry] }
-            let registry = try users.naming {
-                try Registry(
-                    path: paths.registry,
-                    environment: environment,
-                    busyDeadline: deadline
-                )
-            }
-            try membership.setActivity(.idle)
-            let handle = RegistryHandle(
-                registry,
-                users: users,
+            let registry = try RegistryHandle(
+                RegistrySource(paths: paths, environment: environment, membership: membership),
                 clock: clock,
                 waitMax: limits.openWaitMax
             )
-            return (process, environment, membership, handle)
+            try membership.setActivity(.idle)
+            return (process, environment, membership, registry)
         }
         announcements = Announcements(socketPath: paths.socket, limits: limits, clock: clock)
         // One that cannot be finished now does not keep anybody from the other accounts: who opens
         // a session of its accounts tries again and is told why.
         finishAbandonedSwitch()
+        try? finishPendingRemovals()
     }
 
     /// Ends the host and every session, and lets every lock go.
@@ -229,6 +220,7 @@ public final class Workspace: Sendable {
         // Closing cannot fail; `blocking` only moves it off the cooperative pool.
         try? await blocking("lk-close") { [self] in hubSeat.close(self) }
         announcements.close()
+        registry.retire()
     }
 
     func deadlineOfOpening() -> Deadline { Deadline(after: limits.openWaitMax, from: clock.now()) }

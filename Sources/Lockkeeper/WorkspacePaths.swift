@@ -12,8 +12,10 @@ import LockkeeperStorage
 ///   accounts/<directory>/       0700
 ///     messages-<n>.db           <n> changes when a file is replaced
 ///     settings-<n>.db
+///     account.json              the account's charter, of which a lost registry is made anew
 ///     account.locks             ENTRY, PRESENCE, MAINTENANCE, QUEUE, WRITER
 ///     damaged/                  what was replaced, and what a crash left behind
+///   damaged/                    registries that could not be used
 /// ```
 struct WorkspacePaths: Sendable, Hashable {
     /// The canonical path of the workspace's folder.
@@ -23,6 +25,8 @@ struct WorkspacePaths: Sendable, Hashable {
     var locks: String { "\(root)/workspace.locks" }
     var socket: String { "\(root)/notifier.sock" }
     var accounts: String { "\(root)/accounts" }
+    /// Registries that are not used any more, and kept.
+    var damaged: String { "\(root)/damaged" }
 
     /// The files of one account.
     struct Account: Sendable, Hashable {
@@ -30,6 +34,7 @@ struct WorkspacePaths: Sendable, Hashable {
         let directory: String
 
         var locks: String { "\(directory)/account.locks" }
+        var charter: String { "\(directory)/account.json" }
         /// What is not opened any more, and kept.
         var damaged: String { "\(directory)/damaged" }
 

@@ -6,6 +6,7 @@ enum CommandList {
         AccountListCommand.self,
         AccountActivateCommand.self,
         AccountSignOutCommand.self,
+        AccountRemoveCommand.self,
         SwitchCommand.self,
         IngestCommand.self,
         TailCommand.self,

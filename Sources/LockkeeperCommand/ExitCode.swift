@@ -10,7 +10,7 @@ enum ExitCode: Int32, Sendable, CaseIterable {
     case usage = 64
     /// Some lines of the input could not be read; all others were stored.
     case unreadableLines = 65
-    /// There is no such account.
+    /// There is no such account, or no more.
     case unknownAccount = 67
     /// It cannot be done as things stand: maintenance, an inactive account, a newer schema.
     case unavailable = 69
@@ -32,7 +32,7 @@ enum ExitCode: Int32, Sendable, CaseIterable {
         self =
             switch code {
             case .invalidInput, .contract: .usage
-            case .unknownAccount: .unknownAccount
+            case .unknownAccount, .accountRemoved: .unknownAccount
             case .accountInactive, .hostRunning, .newerSchema: .unavailable
             case .accountExists, .unsupportedFileSystem: .cannotCreate
             case .diskFull, .ioFailed, .damaged, .fileMissing: .inputOutput

@@ -109,7 +109,8 @@ struct WorkspaceTests {
             try await app.activate("alice")
             let paths = [
                 "workspace.db", "workspace.locks", "accounts", "accounts/alice",
-                "accounts/alice/account.locks", "accounts/alice/messages-1.db",
+                "accounts/alice/account.locks", "accounts/alice/account.json",
+                "accounts/alice/messages-1.db",
                 "accounts/alice/messages-1.db-wal", "accounts/alice/settings-1.db",
             ]
             for path in paths {
@@ -120,7 +121,7 @@ struct WorkspaceTests {
     }
 
     // Found from outside: an empty store beside the old file hid everything.
-    @Test("an account is not added over files of it that the registry does not know")
+    @Test("an account is not added over files of it that no charter and no registry knows")
     func lostRegistry() async throws {
         let test = try TestWorkspace()
         let app = try await test.process("app")
@@ -128,34 +129,12 @@ struct WorkspaceTests {
         try await app.activate("alice")
         await app.close()
         try FileSystem.remove("\(test.root)/workspace.db")
+        try FileSystem.remove("\(test.root)/accounts/alice/account.json")
         let next = try await test.process("next")
         await expect(.damaged) { try await next.addAccount("alice") }
         try await next.addAccount("bob")
         await next.close()
         try FileSystem.removeTree(test.root)
-    }
-
-    // Found by `simulate switch`: the budget was counted from the opening, so that a process that
-    // was older than it failed at its first meeting with another one in the registry.
-    @Test("a process that has been open for an hour still waits for others' registry transactions")
-    func registryBudget() async throws {
-        try await withNotes { test, app, _ in
-            test.clock.advance(by: .seconds(3600))
-            let other = try Connection(
-                path: "\(test.root)/workspace.db",
-                mode: .readWrite,
-                clock: test.clock,
-                busyDeadline: .never,
-                jitterSeed: 1
-            )
-            try other.execute("BEGIN EXCLUSIVE")
-            let accounts = Task { try await app.accounts() }
-            // Long enough to meet: without a wait it fails in its first millisecond.
-            try await Task.sleep(for: .milliseconds(50))
-            try other.execute("ROLLBACK")
-            #expect(try await accounts.value.map(\.id) == ["alice"])
-            try other.close()
-        }
     }
 
     @Test("a second open of one folder shares the instance, and is refused with other settings")

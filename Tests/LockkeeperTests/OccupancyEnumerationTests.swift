@@ -32,6 +32,8 @@ private struct OccupancyModel: Hashable {
 
     var processes: [Process]
     var worker = Worker.none
+    /// Whether the exclusive work has removed the account.
+    var isRemoved = false
     /// Set, and not cleared by who gets ENTRY shared.
     var leaveWord = false
     var suspensionsLeft: Int
@@ -73,6 +75,8 @@ private struct OccupancyModel: Hashable {
         case .alone:
             return [
                 crashed,
+                // From here on it may die; the account is removed already.
+                with { $0.isRemoved = true },
                 with {
                     $0.worker = .done; $0.leaveWord = false
                 },
@@ -147,7 +151,8 @@ private struct OccupancyModel: Hashable {
                 }
             }
         case .inside:
-            let goesOn = machine.goOn(after: .excluded)
+            let goesOn = isRemoved ? false : machine.goOn(after: .excluded)
+            if isRemoved { _ = machine.stayAway(after: .excluded) }
             machine.returningEnded()
             add {
                 if !goesOn { $1.hasPresence = false }
@@ -200,6 +205,15 @@ private struct OccupancyModel: Hashable {
                     $0.leaveWord = false; $1.hasPresence = true; $1.suspension = .resuming
                 }
             }
+        case .resuming where isRemoved:
+            // Whoever was suspended once more while it came back has nothing to come back to.
+            if machine.stayAway(after: .suspended) || machine.isRemoved {
+                add {
+                    $1.occupancy = Key(machine)
+                    $1.hasPresence = false
+                    $1.suspension = .none
+                }
+            }
         case .resuming:
             if machine.goOn(after: .suspended) {
                 add {
@@ -227,6 +241,10 @@ private struct OccupancyModel: Hashable {
             if process.suspension == .suspended, process.thread == .inside {
                 return "a suspended process comes in"
             }
+            if process.occupancy.machine.isRemoved, process.stays > 0 || !isRemoved {
+                return
+                    "a process stays at an account that was removed, or is told so of one that was not"
+            }
         }
         return nil
     }
@@ -235,7 +253,8 @@ private struct OccupancyModel: Hashable {
     var isAtRest: Bool {
         (worker == .none || worker == .done)
             && processes.allSatisfy {
-                $0.occupancy.machine.absence == nil && $0.hasPresence && $0.thread == .none
+                $0.occupancy.machine.absence == nil && $0.hasPresence == !isRemoved
+                    && $0.occupancy.machine.isRemoved == isRemoved && $0.thread == .none
                     && $0.suspension == .none
             }
     }
@@ -288,6 +307,7 @@ struct OccupancyEnumerationTests {
             Issue.record("no way back: \(states[stuck])")
         }
         #expect(states.contains { $0.worker == .alone }, "nobody was ever alone")
+        #expect(states.contains { $0.isRemoved && $0.isAtRest }, "nothing was ever removed")
         #expect(
             states.contains { state in state.processes.contains { $0.suspension == .suspended } }
         )
