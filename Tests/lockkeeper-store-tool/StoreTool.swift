@@ -7,6 +7,7 @@ import LockkeeperSimulation
 /// A process that has a store open, for tests that let several of them meet, and stop and kill them.
 ///
 ///     lockkeeper-store-tool account ROOT NAME [LIMIT=NUMBER]…   as Lockkeeper has it: ``AccountTool``
+///     lockkeeper-store-tool task ROOT TASK… POINT                one thing, and then its end: ``TaskTool``
 ///     lockkeeper-store-tool plain FILE                          as SQLite alone has it: ``PlainTool``
 ///     lockkeeper-store-tool inbox ROOT WORD…                    keeps and applies packets: ``InboxTool``
 ///
@@ -32,6 +33,8 @@ enum StoreTool {
             say("ready")
             while let line = hear() { say(await tool.answer(to: line)) }
             await tool.close()
+        case ("task", 4...):
+            await TaskTool.run(arguments[1], Array(arguments[2...]))
         case ("plain", 2):
             let tool = PlainTool(path: arguments[1])
             say("ready")

@@ -120,6 +120,11 @@ extension LineProcess {
         try tool(name, ["account", root, name] + limits)
     }
 
+    /// A process that does one thing with a workspace; see `TaskTool`.
+    static func task(_ root: String, _ words: [String]) throws -> LineProcess {
+        try tool("task", ["task", root] + words)
+    }
+
     /// A process that has a database open by SQLite alone, before the faulting VFS.
     static func plain(_ path: String) throws -> LineProcess {
         let process = try tool("plain", ["plain", path])
