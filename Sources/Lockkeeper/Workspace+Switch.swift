@@ -42,23 +42,26 @@ extension Workspace {
     ///   does not concern the account is left to others.
     func finishPendingSwitch(concerning account: AccountID? = nil) throws {
         guard let pending = try registry.use({ try $0.intent() }) else { return }
-        let concerned = [pending.retiring?.account, pending.activating?.account]
-        if let account, !concerned.contains(account) { return }
+        if let account, !pending.accounts.contains(account) { return }
         let deadline = deadlineOfOpening()
         // Read again now that nobody else can be at it.
         try membership.underSwitch(until: deadline) { try finishIntent(deadline: deadline) }
         // Whoever kept a packet for it meanwhile found it not active.
-        for account in concerned.compactMap({ $0 }) { drainInboxIfActive(of: account) }
+        for account in pending.accounts { drainInboxIfActive(of: account) }
     }
 
     /// Finishes what a process began that is not at it any more, if that is quickly done. Nobody who
     /// only opens the workspace waits for it: who needs one of its accounts tries again, for longer.
     func finishAbandonedSwitch() {
-        guard (try? registry.use { try $0.intent() }) != nil else { return }
+        guard let pending = try? registry.use({ try $0.intent() }) else { return }
         let now = clock.now()
         let deadline = Deadline(after: Self.abandonedSwitchPatience, from: now)
         try? membership.underSwitch(until: Deadline(at: now)) {
             try finishIntent(deadline: deadline)
+        }
+        // Where no thread can be had, whoever opens the account applies what waits.
+        _ = try? WorkerThread.start(name: "lk-inbox") { [self] in
+            for account in pending.accounts { drainInboxIfActive(of: account) }
         }
     }
 
@@ -195,5 +198,12 @@ extension Workspace {
             token.account,
             GenerationChange(generation: token.generation, state: accountState)
         )
+    }
+}
+
+extension SwitchIntent {
+    /// The accounts that it concerns.
+    fileprivate var accounts: [AccountID] {
+        [retiring, activating].compactMap { $0?.account }
     }
 }

@@ -92,7 +92,9 @@ extension Workspace {
         if error is CancellationError { return nil }
         guard let error = error as? LockkeeperError else { return .ioFailed }
         switch error.code {
-        case .unknownAccount, .invalidInput, .contract, .closed, .suspended, .statement: return nil
+        case .unknownAccount, .accountRemoved, .invalidInput, .contract, .closed, .suspended,
+            .statement:
+            return nil
         default: return error.code
         }
     }

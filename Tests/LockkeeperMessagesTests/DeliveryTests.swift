@@ -7,7 +7,8 @@ import LockkeeperTesting
 import Testing
 
 @Suite(
-    "Delivering: stored, or kept for the account it is for, or refused; durable either way (I-6)"
+    "Delivering: stored, or kept for the account it is for, or refused; durable either way (I-6)",
+    .serialized
 )
 struct DeliveryTests {
     // B50: an event for an account that is not active was dropped, or counted on the active one.
