@@ -23,7 +23,14 @@ struct DeliveryTests {
             let helper = try await account.test.process("push")
             let page = SyncPage(stream: "inbox", after: nil, next: "b1")
             let events = [message("m1", seq: 1, "for bob"), message("m2", seq: 2)]
-            let kept = try await helper.deliver(events, closing: page, to: "bob")
+            // As long as a loaded machine may take to say why not.
+            let patience = Duration.seconds(60)
+            let kept = try await helper.deliver(
+                events,
+                closing: page,
+                to: "bob",
+                waitMax: patience
+            )
             guard case .kept(let packet) = kept else {
                 Issue.record("not kept: \(kept)")
                 return
@@ -36,8 +43,7 @@ struct DeliveryTests {
             let stored = try await helper.deliver(
                 [message("m1", seq: 1, "for alice")],
                 to: "alice",
-                // As long as a loaded machine may take.
-                waitMax: .seconds(60)
+                waitMax: patience
             )
             guard case .stored(let receipt) = stored else {
                 Issue.record("not stored: \(stored)")
@@ -133,7 +139,11 @@ struct DeliveryTests {
             }
             try change("INSERT INTO lk_migration VALUES ('messages', '999_later', x'00', 0)")
             let helper = try await account.test.process("push")
-            let delivery = try await helper.deliver([message("m1", seq: 1)], to: "alice")
+            let delivery = try await helper.deliver(
+                [message("m1", seq: 1)],
+                to: "alice",
+                waitMax: .seconds(60)
+            )
             guard case .kept(let packet) = delivery else {
                 Issue.record("not kept: \(delivery)")
                 return
