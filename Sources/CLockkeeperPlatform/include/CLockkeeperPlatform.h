@@ -78,7 +78,7 @@ char **lk_environ(void);
  */
 
 /* The largest number of lock descriptors that one process can have open. */
-#define LK_LOCK_DESCRIPTOR_COUNT_MAX 1024
+#define LK_LOCK_DESCRIPTOR_COUNT_MAX 4096
 
 /* Opens a lock file and enters the descriptor in the table; EMFILE where the table is full. */
 int lk_lock_descriptor_open(const char *path, int flags, mode_t mode);
