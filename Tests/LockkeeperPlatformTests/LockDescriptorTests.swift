@@ -191,7 +191,8 @@ struct LockDescriptorTests {
     @Test("The table of lock descriptors is bounded, and closing makes room")
     func tableIsBounded() async {
         await #expect(processExitsWith: .success) {
-            var limit = rlimit(rlim_cur: 2048, rlim_max: 2048)
+            let count = rlim_t(LK_LOCK_DESCRIPTOR_COUNT_MAX) + 1024
+            var limit = rlimit(rlim_cur: count, rlim_max: count)
             setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
             let directory = try TemporaryDirectory()
             let path = directory.file("locks")

@@ -70,7 +70,7 @@ struct LogUpkeepTests {
             // A log that is never copied would hold a frame and more for every commit.
             var commitCount: Int64 = 0
             #expect(
-                try await becomesTrue {
+                try await becomesTrue(within: .seconds(100)) {
                     for _ in 0..<50 { try await alice.note("n") }
                     commitCount += 50
                     return try test.logByteCount() < commitCount * Self.frameByteCount / 2

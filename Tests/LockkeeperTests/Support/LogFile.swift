@@ -18,8 +18,11 @@ extension TestWorkspace {
 }
 
 /// Looks again and again until something is so, for states that send no event.
-func becomesTrue(_ condition: () async throws -> Bool) async throws -> Bool {
-    let deadline = patience()
+func becomesTrue(
+    within wait: Duration = .seconds(20),
+    _ condition: () async throws -> Bool
+) async throws -> Bool {
+    let deadline = Deadline(after: wait, from: SystemClock().now())
     while !deadline.hasPassed(at: SystemClock().now()) {
         if try await condition() { return true }
         // The looks must not take the processor from what they wait for.
