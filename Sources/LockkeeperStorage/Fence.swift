@@ -124,26 +124,7 @@ package struct Fence: Sendable, Hashable {
         at generation: Generation,
         _ state: AccountState
     ) throws(StorageError) {
-        try sqlite { () throws(SQLiteError) in try connection.begin(.immediate) }
-        do throws(StorageError) {
-            let fence = try read(from: connection, path: path)
-            guard generation > fence.generation else {
-                throw .fenceWouldFall(from: fence.generation, to: generation)
-            }
-            try sqlite { () throws(SQLiteError) in
-                let update = try connection.prepare(
-                    "UPDATE lk_fence SET store = ?1, generation = ?2, state = ?3 WHERE id = 1"
-                )
-                try update.bind(1, blob: store.bytes)
-                try update.bind(2, generation.rawValue)
-                try update.bind(3, state.rawValue)
-                try update.run()
-                try connection.commit()
-            }
-        } catch {
-            connection.rollBack()
-            throw error
-        }
+        try raise(connection, path: path, to: generation, state, renamed: store)
     }
 
     /// Raises the fence in a transaction of its own and syncs it: once this returns, no transaction
@@ -159,6 +140,19 @@ package struct Fence: Sendable, Hashable {
         to generation: Generation,
         _ state: AccountState
     ) throws(StorageError) {
+        try raise(connection, path: path, to: generation, state, renamed: nil)
+        try sqlite { () throws(SQLiteError) in try connection.syncLog() }
+    }
+
+    /// Writes a higher generation in a transaction of its own, and the store's new name where it
+    /// gets one.
+    private static func raise(
+        _ connection: Connection,
+        path: String,
+        to generation: Generation,
+        _ state: AccountState,
+        renamed store: StoreIdentity?
+    ) throws(StorageError) {
         try sqlite { () throws(SQLiteError) in try connection.begin(.immediate) }
         do throws(StorageError) {
             let fence = try read(from: connection, path: path)
@@ -167,10 +161,11 @@ package struct Fence: Sendable, Hashable {
             }
             try sqlite { () throws(SQLiteError) in
                 let update = try connection.prepare(
-                    "UPDATE lk_fence SET generation = ?1, state = ?2 WHERE id = 1"
+                    "UPDATE lk_fence SET store = ?1, generation = ?2, state = ?3 WHERE id = 1"
                 )
-                try update.bind(1, generation.rawValue)
-                try update.bind(2, state.rawValue)
+                try update.bind(1, blob: (store ?? fence.store).bytes)
+                try update.bind(2, generation.rawValue)
+                try update.bind(3, state.rawValue)
                 try update.run()
                 try connection.commit()
             }
@@ -178,6 +173,5 @@ package struct Fence: Sendable, Hashable {
             connection.rollBack()
             throw error
         }
-        try sqlite { () throws(SQLiteError) in try connection.syncLog() }
     }
 }
