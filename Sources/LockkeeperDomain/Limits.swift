@@ -85,6 +85,17 @@ public struct Limits: Sendable, Hashable {
     /// Messages that may wait for their seq and sender: as many as a client is ever ahead of its
     /// backfill, few enough to be looked through.
     public var waitingMessageCountMax = 10_000
+    /// Positions of one person in one conversation that may wait for the messages that they name: a
+    /// device that was away reports its last few.
+    public var waitingPositionCountMax = 64
+    /// Positions by message that are remembered once the message's place is known, for one person in
+    /// one conversation: a server that moves a message moves one of the newest.
+    public var positionMessageCountMax = 8
+    /// Items that may be put aside before nothing more is taken: far more than a person looks through,
+    /// and as many as are listed without trouble.
+    public var quarantineCountMax = 10_000
+    /// Bytes that may be put aside, for the same reason.
+    public var quarantineByteCountMax = 64 * 1024 * 1024
 
     /// Bytes of one packet that is delivered: one event line, the largest thing a server sends.
     public var packetByteCountMax = 8 * 1024 * 1024

@@ -11,7 +11,12 @@ extension Event {
             Self.fieldByteCount + (edit.body?.utf8.count ?? 0)
                 + (edit.attachments?.bytes.count ?? 0) + (edit.extra?.bytes.count ?? 0)
         case .later(let later): later.line.count
-        case .recall, .read, .page: Self.fieldByteCount
+        case .reaction(let reaction): Self.fieldByteCount + (reaction.extra?.bytes.count ?? 0)
+        case .conversation(let conversation):
+            Self.fieldByteCount + (conversation.title?.utf8.count ?? 0)
+                + (conversation.extra?.bytes.count ?? 0)
+        case .member(let member): Self.fieldByteCount + (member.extra?.bytes.count ?? 0)
+        case .recall, .delete, .read, .clear, .history, .page, .reset: Self.fieldByteCount
         }
     }
 

@@ -37,8 +37,7 @@ enum MessageInspection {
                 SELECT c.conversation_id FROM lk_conversation c
                 WHERE c.last_message IS NOT (
                     SELECT m.id FROM lk_message m
-                    WHERE m.conversation = c.id AND (m.state = 1
-                        OR (m.state = 2 AND m.seq IS NOT NULL AND m.sender IS NOT NULL))
+                    WHERE m.conversation = c.id AND m.state IN (1, 2)
                     ORDER BY m.place DESC, m.message_id DESC LIMIT 1)
                     OR c.top_seq < (
                         SELECT ifnull(max(m.seq), 0) FROM lk_message m WHERE m.conversation = c.id)
@@ -73,12 +72,41 @@ enum MessageInspection {
                 connection,
                 """
                 SELECT message_id FROM lk_message
-                WHERE state = 2 AND (body IS NOT NULL OR mentions IS NOT NULL
-                    OR attachments IS NOT NULL OR extra IS NOT NULL)
+                WHERE state > 1 AND (body IS NOT NULL OR mentions IS NOT NULL
+                    OR attachments IS NOT NULL OR extra IS NOT NULL
+                    OR EXISTS (SELECT 1 FROM lk_reaction r WHERE r.message = lk_message.id)
+                    OR EXISTS (SELECT 1 FROM lk_fact f WHERE f.message = lk_message.id))
                 """,
                 ownID: nil,
                 code: "recalled-content",
-                explanation: "a recalled message still has content"
+                explanation: "a recalled or deleted message still has content"
+            )
+        },
+        { connection, ownID in
+            try mismatches(
+                connection,
+                """
+                SELECT m.message_id FROM lk_message m JOIN lk_conversation c ON c.id = m.conversation
+                WHERE m.state <> 4
+                    AND min(ifnull(m.least_seq, m.seq), ifnull(m.seq, m.least_seq)) <= c.clear_seq
+                """,
+                ownID: nil,
+                code: "cleared-content",
+                explanation: "a message below its conversation's clear is still there"
+            )
+        },
+        { connection, ownID in
+            try mismatches(
+                connection,
+                """
+                SELECT c.conversation_id FROM lk_history h JOIN lk_conversation c
+                    ON c.id = h.conversation
+                WHERE EXISTS (SELECT 1 FROM lk_history o WHERE o.conversation = h.conversation
+                    AND o.from_seq > h.from_seq AND o.from_seq <= h.to_seq + 1)
+                """,
+                ownID: nil,
+                code: "history",
+                explanation: "two ranges of the conversation's history meet"
             )
         },
     ]

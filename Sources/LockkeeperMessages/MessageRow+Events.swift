@@ -3,149 +3,206 @@ import LockkeeperDomain
 extension MessageRow {
     /// The events that make this row in an empty store, with the same registers.
     ///
-    /// Fields that stand at one version came with one event, or might have: there is one line per
-    /// version, smallest first. A message's line needs some fields whatever their version; what it
-    /// says of those at a smaller version is overtaken by the line in which they really stand.
-    func events(conversation: ConversationID) throws(DamagedRegisters) -> [Event] {
-        let id = MessageID(unchecked: messageID)
-        if let recall {
-            return [
+    /// - Parameter authorDecides: whether edits and recalls must say who their author is (M-5).
+    func events(
+        conversation: ConversationID,
+        authorDecides: Bool
+    ) throws(DamagedRegisters) -> [Event] {
+        let maker = EventMaker(row: self, conversation: conversation, authorDecides: authorDecides)
+        switch state {
+        case .gone: return maker.gone()
+        case .recalled, .recalledWaiting: return try maker.recalled()
+        case .shown, .waiting: return try maker.shown()
+        }
+    }
+}
+
+/// Makes the events of one row.
+private struct EventMaker {
+    let row: MessageRow
+    let conversation: ConversationID
+    let authorDecides: Bool
+
+    private var id: MessageID { MessageID(unchecked: row.messageID) }
+    private var registers: Registers<MessageField> { row.registers }
+
+    /// The places that events gave the message beside the one that stands. They are said at version
+    /// 0, and last: what stands is not moved by them, so that nobody else's place is asked for.
+    private var otherPlaces: [Int64] {
+        var places: [Int64] = []
+        if let least = row.leastSeq, least != row.seq { places.append(least) }
+        if let most = row.mostSeq, most != row.seq { places.append(most) }
+        return places
+    }
+
+    func gone() -> [Event] {
+        func delete(_ seq: Int64?, version: Int64) -> Event {
+            .delete(
+                DeleteEvent(conversation: conversation, id: id, sequence: seq, version: version)
+            )
+        }
+        let version = row.seq == nil ? 0 : registers.version(of: .seq)
+        return [delete(row.seq, version: version)] + otherPlaces.map { delete($0, version: 0) }
+    }
+
+    func recalled() throws(DamagedRegisters) -> [Event] {
+        guard let recall = row.recall else { throw DamagedRegisters() }
+        let recaller = recall.by.map(PersonID.init(unchecked:))
+        var events: [Event] = []
+        if authorDecides {
+            // Only a message says who its author is; without one the recall would wait for it.
+            events = try authors(body: "", includingTheOneThatStands: true)
+        }
+        events.append(
+            .recall(
+                RecallEvent(
+                    conversation: conversation,
+                    id: id,
+                    version: max(recall.version, registers.version),
+                    recaller: recaller,
+                    sequence: row.seq,
+                    sender: registers.bytes(.sender).map(PersonID.init(unchecked:)),
+                    sentAt: registers.instant(.sentAt),
+                    isIncoming: registers.flag(.incoming)
+                )
+            )
+        )
+        for place in otherPlaces {
+            events.append(
                 .recall(
                     RecallEvent(
                         conversation: conversation,
                         id: id,
-                        version: max(recall.version, registers.version),
-                        recaller: recall.by.map(PersonID.init(unchecked:)),
-                        sequence: seq,
-                        sender: bytes(.sender).map(PersonID.init(unchecked:)),
-                        sentAt: instant(.sentAt),
-                        isIncoming: flag(.incoming)
+                        version: 0,
+                        recaller: recaller,
+                        sequence: place
                     )
                 )
-            ]
-        }
-        var events: [Event] = []
-        for version in registers.presentVersions {
-            let fields = MessageField.allCases.filter {
-                registers[$0] != nil && registers.version(of: $0) == version
-            }
-            let editFields: Set<MessageField> = [.editedBy, .editedAt]
-            let isMessage =
-                registers[.sender] != nil
-                && (version < 2 || fields.contains { MessageField.onlyOfMessages.contains($0) })
-            if isMessage {
-                events.append(try message(conversation, id, at: version, fields))
-            }
-            if !isMessage || fields.contains(where: editFields.contains) {
-                events.append(.edit(try edit(conversation, id, at: version, fields)))
-            }
+            )
         }
         return events
     }
 
+    /// Fields that stand at one version came with one event, or might have: there is one line per
+    /// version, smallest first. A message's line needs some fields whatever their version; what it
+    /// says of those at a smaller version is overtaken by the line in which they really stand.
+    func shown() throws(DamagedRegisters) -> [Event] {
+        var events: [Event] = []
+        let editor = registers.bytes(.editedBy)
+        for version in registers.presentVersions {
+            let fields = MessageField.allCases.filter {
+                registers[$0] != nil && registers.version(of: $0) == version
+            }
+            let isOfMessage =
+                version < 2 || fields.contains { MessageField.onlyOfMessages.contains($0) }
+                || authorDecides && editor == nil
+            let isMessage = registers[.sender] != nil && isOfMessage
+            if isMessage { events.append(try message(at: version, fields)) }
+            let editFields: Set<MessageField> = [.editedBy, .editedAt]
+            if !isMessage || fields.contains(where: editFields.contains) {
+                events.append(.edit(try edit(at: version, fields)))
+            }
+        }
+        guard registers[.sender] != nil else { return events }
+        for place in otherPlaces { events.append(try bare(seq: place)) }
+        return try events + authors(body: nil, includingTheOneThatStands: false)
+    }
+
+    /// Messages that name the authors; `body` instead of the text where there is one.
+    private func authors(
+        body: String?,
+        includingTheOneThatStands: Bool
+    ) throws(DamagedRegisters) -> [Event] {
+        var events: [Event] = []
+        if includingTheOneThatStands {
+            let version = row.seq == nil ? 0 : registers.version(of: .sender)
+            events.append(try bare(seq: row.seq, version: version, body: body))
+        }
+        for sender in row.otherSenders {
+            let sender = PersonID(unchecked: sender)
+            events.append(try bare(seq: nil, sender: sender, body: body))
+        }
+        return events
+    }
+
+    /// A message that says no more than it must.
+    private func bare(
+        seq: Int64?,
+        version: Int64 = 0,
+        sender: PersonID? = nil,
+        body: String? = nil
+    ) throws(DamagedRegisters) -> Event {
+        guard let stands = registers.bytes(.sender), let sentAt = registers.instant(.sentAt),
+            let body = body ?? registers.text(.body)
+        else { throw DamagedRegisters() }
+        return .message(
+            MessageEvent(
+                conversation: conversation,
+                id: id,
+                sequence: seq,
+                sender: sender ?? PersonID(unchecked: stands),
+                sentAt: sentAt,
+                body: body,
+                version: version
+            )
+        )
+    }
+
     private func message(
-        _ conversation: ConversationID,
-        _ id: MessageID,
         at version: Int64,
         _ fields: [MessageField]
     ) throws(DamagedRegisters) -> Event {
-        guard let sender = bytes(.sender), let sentAt = instant(.sentAt), let body = text(.body)
-        else { throw DamagedRegisters() }
+        guard case .message(var message) = try bare(seq: row.seq, version: version) else {
+            throw DamagedRegisters()
+        }
         let fields = Set(fields)
-        var message = MessageEvent(
-            conversation: conversation,
-            id: id,
-            sequence: seq,
-            sender: PersonID(unchecked: sender),
-            sentAt: sentAt,
-            body: body,
-            version: version
-        )
-        if fields.contains(.kind) { message.kind = text(.kind) }
-        if fields.contains(.counts) { message.counts = flag(.counts) }
-        if fields.contains(.incoming) { message.isIncoming = flag(.incoming) }
-        if fields.contains(.serverAt) { message.serverAt = instant(.serverAt) }
+        if fields.contains(.kind) { message.kind = registers.text(.kind) }
+        if fields.contains(.counts) { message.counts = registers.flag(.counts) }
+        if fields.contains(.incoming) { message.isIncoming = registers.flag(.incoming) }
+        if fields.contains(.serverAt) { message.serverAt = registers.instant(.serverAt) }
         if fields.contains(.clientID) {
-            message.clientID = bytes(.clientID).map(ClientID.init(unchecked:))
+            message.clientID = registers.bytes(.clientID).map(ClientID.init(unchecked:))
         }
         if fields.contains(.replyTo) {
-            message.replyTo = bytes(.replyTo).map(MessageID.init(unchecked:))
+            message.replyTo = registers.bytes(.replyTo).map(MessageID.init(unchecked:))
         }
         if fields.contains(.mentions) { message.mentions = try mentions() }
-        if fields.contains(.mentionsMe) { message.mentionsMe = flag(.mentionsMe) }
+        if fields.contains(.mentionsMe) { message.mentionsMe = registers.flag(.mentionsMe) }
         if fields.contains(.attachments) { message.attachments = try attachments() }
-        if fields.contains(.expiresAt) { message.expiresAt = instant(.expiresAt) }
-        if fields.contains(.extra) { message.extra = extra() }
+        if fields.contains(.expiresAt) { message.expiresAt = registers.instant(.expiresAt) }
+        if fields.contains(.extra) { message.extra = registers.extra(.extra) }
         return .message(message)
     }
 
     private func edit(
-        _ conversation: ConversationID,
-        _ id: MessageID,
         at version: Int64,
         _ fields: [MessageField]
     ) throws(DamagedRegisters) -> EditEvent {
         let fields = Set(fields)
         var edit = EditEvent(conversation: conversation, id: id, version: version)
-        if fields.contains(.editedBy) {
-            edit.editor = bytes(.editedBy).map(PersonID.init(unchecked:))
+        // An author's edit must say whose it is. Said at a smaller version than it stands at, it is
+        // overtaken by the line of the newest edit.
+        if fields.contains(.editedBy) || authorDecides {
+            edit.editor = registers.bytes(.editedBy).map(PersonID.init(unchecked:))
         }
-        if fields.contains(.editedAt) { edit.editedAt = instant(.editedAt) }
-        if fields.contains(.body) { edit.body = text(.body) }
+        if fields.contains(.editedAt) { edit.editedAt = registers.instant(.editedAt) }
+        if fields.contains(.body) { edit.body = registers.text(.body) }
         if fields.contains(.mentions) { edit.mentions = try mentions() }
-        if fields.contains(.mentionsMe) { edit.mentionsMe = flag(.mentionsMe) }
+        if fields.contains(.mentionsMe) { edit.mentionsMe = registers.flag(.mentionsMe) }
         if fields.contains(.attachments) { edit.attachments = try attachments() }
-        if fields.contains(.expiresAt) { edit.expiresAt = instant(.expiresAt) }
-        if fields.contains(.extra) { edit.extra = extra() }
+        if fields.contains(.expiresAt) { edit.expiresAt = registers.instant(.expiresAt) }
+        if fields.contains(.extra) { edit.extra = registers.extra(.extra) }
         return edit
     }
 
-    // MARK: - Stored values as the events hold them
-
-    private func bytes(_ field: MessageField) -> [UInt8]? {
-        if case .text(let bytes) = registers[field] { return bytes }
-        return nil
-    }
-
-    private func text(_ field: MessageField) -> String? {
-        bytes(field).map { String(decoding: $0, as: UTF8.self) }
-    }
-
-    private func flag(_ field: MessageField) -> Bool? {
-        if case .integer(let number) = registers[field] { return number != 0 }
-        return nil
-    }
-
-    private func instant(_ field: MessageField) -> Timestamp? {
-        if case .integer(let milliseconds) = registers[field] {
-            return Timestamp(stored: milliseconds)
-        }
-        return nil
-    }
-
-    private func extra() -> ExtraFields? { bytes(.extra).map(ExtraFields.init(canonical:)) }
-
     private func attachments() throws(DamagedRegisters) -> Attachments? {
-        guard let stored = bytes(.attachments) else { return nil }
+        guard let stored = registers.bytes(.attachments) else { return nil }
         guard let attachments = try? Attachments(stored: stored) else { throw DamagedRegisters() }
         return attachments
     }
 
     private func mentions() throws(DamagedRegisters) -> [PersonID]? {
-        guard let stored = bytes(.mentions) else { return nil }
-        do {
-            return try stored.withUnsafeBytes { buffer in
-                var scanner = JSONScanner(buffer)
-                var people: [PersonID] = []
-                try scanner.beginArray()
-                while try scanner.nextElement() {
-                    people.append(PersonID(unchecked: try scanner.readStringBytes()))
-                }
-                try scanner.finish()
-                return people
-            }
-        } catch {
-            throw DamagedRegisters()
-        }
+        guard let stored = registers.bytes(.mentions) else { return nil }
+        return try FieldValue.people(stored)
     }
 }

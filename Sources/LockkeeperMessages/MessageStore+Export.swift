@@ -3,8 +3,9 @@ import Lockkeeper
 extension MessageStore {
     /// Writes everything that a fresh store needs to behave the same, as event lines.
     ///
-    /// Conversations come in byte order: messages with their edits by (seq, id), recalls, read
-    /// positions, then what waits; after them events of types that these merge rules do not know.
+    /// Conversations come in byte order: what is known of them, members, clear, messages with their
+    /// edits by (seq, id), recalls, deletions, reactions, read positions, ranges of history, then what
+    /// waits; after them events of types that these merge rules do not know.
     /// Exporting an import of it gives the same bytes. It is one consistent snapshot.
     ///
     /// - Parameters:
@@ -16,8 +17,13 @@ extension MessageStore {
         includingCursors: Bool = false,
         to write: @escaping @Sendable ([UInt8]) throws -> Void
     ) async throws {
+        let authorDecides = rules.authorDecides
         try await session.database.readConnection(for: .export) { connection in
-            var export = MessageExport(connection: connection, write: write)
+            var export = MessageExport(
+                connection: connection,
+                authorDecides: authorDecides,
+                write: write
+            )
             try export.run(includingCursors: includingCursors)
         }
     }

@@ -61,7 +61,7 @@ extension MessageStore {
         SELECT message_id, seq, sender, sent_at, server_at, body, version, kind, incoming, state,
             edited_at, reply_to, client_id, attachments, extra, recall_version
         FROM lk_message
-        WHERE conversation = ?1 AND (place, message_id) < (?2, ?3) AND state = 1
+        WHERE conversation = ?1 AND (place, message_id) < (?2, ?3) AND state IN (1, 2)
         ORDER BY place DESC, message_id DESC LIMIT ?4
         """
 

@@ -26,6 +26,8 @@ public struct StoredMessage: Sendable, Hashable, Identifiable {
     public let isIncoming: Bool
     /// Whether it was recalled.
     public let isRecalled: Bool
+    /// Whether it was deleted, lies below a clear or has expired: only its id and place are left.
+    public let isGone: Bool
     /// When it was last edited, where an edit says so.
     public let editedAt: Timestamp?
     /// The message that it answers.
@@ -56,7 +58,9 @@ public struct StoredMessage: Sendable, Hashable, Identifiable {
         } else {
             isIncoming = ownID == nil || sender?.bytes != ownID
         }
-        isRecalled = row.int64(9) == MessageRow.State.recalled.rawValue
+        let state = MessageRow.State(rawValue: row.int64(9))
+        isRecalled = state == .recalled || state == .recalledWaiting
+        isGone = state == .gone
         editedAt = row.optionalInt64(10).map(Timestamp.init(stored:))
         replyTo = row.optionalBytes(11).map(MessageID.init(unchecked:))
         clientID = row.optionalBytes(12).map(ClientID.init(unchecked:))

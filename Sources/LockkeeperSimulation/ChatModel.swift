@@ -77,11 +77,14 @@ package struct ChatModel: Sendable {
                 stored.body = nil
             }
         case .read(let read):
-            guard read.reader == nil, read.kind == .read else { return }
+            guard read.reader == nil, read.kind == .read, let sequence = read.sequence else {
+                return
+            }
             let known = readSequences[read.conversation] ?? 0
-            readSequences[read.conversation] = max(known, read.sequence)
+            readSequences[read.conversation] = max(known, sequence)
         case .page(let page): edges[page.stream, default: [:]][page.after] = page.next
-        case .later: break
+        // `Traffic` makes none of the others.
+        case .delete, .reaction, .conversation, .member, .clear, .history, .reset, .later: break
         }
     }
 

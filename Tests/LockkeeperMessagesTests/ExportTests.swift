@@ -97,6 +97,13 @@ struct ExportTests {
             case .recall(let event): description = "recall \(event.conversation)/\(event.id)"
             case .read(let event): description = "read \(event.conversation)"
             case .page: description = "page"
+            case .delete(let event): description = "delete \(event.conversation)/\(event.id)"
+            case .reaction(let event): description = "reaction \(event.conversation)/\(event.id)"
+            case .conversation(let event): description = "conversation \(event.conversation)"
+            case .member(let event): description = "member \(event.conversation)"
+            case .clear(let event): description = "clear \(event.conversation)"
+            case .history(let event): description = "history \(event.conversation)"
+            case .reset: description = "reset"
             case .later: description = "later"
             }
         }

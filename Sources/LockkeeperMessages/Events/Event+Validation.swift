@@ -32,6 +32,29 @@ extension Event {
         case .read(let read):
             try checkText(read.conversation, .conversation)
             try checkText(read.reader, .by)
+            try checkText(read.message, .id)
+        case .delete(let delete):
+            try checkText(delete.conversation, .conversation)
+            try checkText(delete.id, .id)
+        case .reaction(let reaction):
+            try checkText(reaction.conversation, .conversation)
+            try checkText(reaction.id, .id)
+            try checkText(reaction.reactor, .by)
+            try checkText(reaction.slot, .slot)
+            try check(reaction.extra, beside: .reaction)
+        case .conversation(let event):
+            try checkText(event.conversation, .conversation)
+            try checkText(event.parent, .parent)
+            try check(event.extra, beside: .conversation)
+        case .member(let member):
+            try checkText(member.conversation, .conversation)
+            try checkText(member.person, .person)
+            try check(member.extra, beside: .member)
+        case .clear(let clear): try checkText(clear.conversation, .conversation)
+        case .history(let history): try checkText(history.conversation, .conversation)
+        case .reset(let reset):
+            try checkText(reset.stream, .stream)
+            try checkText(reset.expected, .expected)
         case .page(let page):
             try checkText(page.stream, .stream)
             try checkText(page.after, .after)
@@ -59,9 +82,27 @@ extension Event {
         case .recall(let recall):
             try check(recall.version, .version, from: 0)
             if let sequence = recall.sequence { try check(sequence, .sequence, from: 1) }
+        case .delete(let delete):
+            if let sequence = delete.sequence { try check(sequence, .sequence, from: 1) }
+            try check(delete.version, .version, from: 0)
+        case .reaction(let reaction):
+            try check(reaction.version, .version, from: 0)
+            try check(emoji: reaction.emoji)
         case .read(let read):
-            try check(read.sequence, .sequence, from: 0)
-        case .page, .later:
+            if let sequence = read.sequence { try check(sequence, .sequence, from: 0) }
+        case .conversation(let conversation):
+            try check(conversation.version, .version, from: 0)
+            try check(length: conversation.title, .title, limits: limits)
+            try check(length: conversation.kind, .kind, limits: limits)
+        case .member(let member):
+            try check(member.version, .version, from: 0)
+            try check(length: member.role, .role, limits: limits)
+        case .clear(let clear):
+            try check(clear.sequence, .sequence, from: 1)
+        case .history(let history):
+            try check(history.from, .from, from: 1)
+            try check(history.to, .to, from: history.from)
+        case .page, .reset, .later:
             break
         }
     }
@@ -86,6 +127,30 @@ extension Event {
             field: EventField.body.text,
             reason: "a body has at most \(limits.bodyByteCountMax) bytes"
         )
+    }
+
+    /// A text beside the body has no more bytes than a body.
+    private func check(
+        length text: String?,
+        _ field: EventField,
+        limits: Limits
+    ) throws(EventError) {
+        guard let text, text.utf8.count > limits.bodyByteCountMax else { return }
+        throw EventError(
+            .bodyTooLong,
+            field: field.text,
+            reason: "a \(field.text) has at most \(limits.bodyByteCountMax) bytes"
+        )
+    }
+
+    /// An emoji is what names its slot unless the event names another one, so that it has the length
+    /// of an identifier.
+    private func check(emoji: String) throws(EventError) {
+        do throws(IdentifierError) {
+            _ = try ReactionSlot(bytes: Array(emoji.utf8))
+        } catch {
+            throw EventError(error, field: EventField.emoji.text)
+        }
     }
 
     /// A line can say an identifier only if it is text: exported otherwise, it would be another.

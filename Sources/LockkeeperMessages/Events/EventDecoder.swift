@@ -50,12 +50,37 @@ public struct EventDecoder {
         switch type {
         case "edit": return .edit(try edit())
         case "recall": return .recall(try recall())
+        case "delete": return .delete(try delete())
+        case "reaction": return .reaction(try reaction())
+        case "read": return .read(try read())
+        case "conversation": return .conversation(try conversationState())
+        case "member": return .member(try member())
+        case "clear":
+            return .clear(
+                ClearEvent(
+                    conversation: try conversation(),
+                    sequence: try fields.integer(.sequence)
+                )
+            )
+        case "history":
+            return .history(
+                HistoryEvent(
+                    conversation: try conversation(),
+                    from: try fields.integer(.from),
+                    to: try fields.integer(.to)
+                )
+            )
         case "page": return .page(try page())
-        case "read" where fields.present.has(.sequence): return .read(try read())
-        case "read": try checkReadByID()
-        default: break
+        case "reset":
+            return .reset(
+                ResetEvent(
+                    stream: try fields.identifier(.stream),
+                    expected: try fields.identifier(.expected)
+                )
+            )
+        default:
+            return .later(LaterEvent(type: type, line: JSONWriter.canonicalized(line)))
         }
-        return .later(LaterEvent(type: type, line: JSONWriter.canonicalized(line)))
     }
 
     private mutating func message() throws(EventError) -> MessageEvent {
@@ -111,21 +136,72 @@ public struct EventDecoder {
         )
     }
 
-    private mutating func read() throws(EventError) -> ReadEvent {
-        ReadEvent(
+    private mutating func delete() throws(EventError) -> DeleteEvent {
+        var event = DeleteEvent(
             conversation: try conversation(),
-            sequence: try fields.integer(.sequence),
+            id: try fields.identifier(.id),
+            sequence: try fields.integerIfPresent(.sequence)
+        )
+        // The version is that of the place; a deletion itself has none.
+        let version = try fields.integerIfPresent(.version)
+        if event.sequence != nil, let version { event.version = version }
+        return event
+    }
+
+    private mutating func reaction() throws(EventError) -> ReactionEvent {
+        ReactionEvent(
+            conversation: try conversation(),
+            id: try fields.identifier(.id),
+            reactor: try fields.identifier(.by),
+            emoji: try fields.string(.emoji),
+            slot: try fields.identifierIfPresent(.slot),
+            version: try fields.integer(.version),
+            removed: try fields.boolIfPresent(.removed) ?? false,
+            extra: try fields.extra(beside: .reaction)
+        )
+    }
+
+    /// A position by `seq`, else by `id`.
+    private mutating func read() throws(EventError) -> ReadEvent {
+        let conversation = try conversation()
+        let target: ReadEvent.Target =
+            if let sequence = try fields.integerIfPresent(.sequence) {
+                .sequence(sequence)
+            } else {
+                .message(try fields.identifier(.id))
+            }
+        return ReadEvent(
+            conversation: conversation,
+            target: target,
             reader: try fields.identifierIfPresent(.by),
             kind: try readKind()
         )
     }
 
-    /// A position by message id waits for newer merge rules; it must have its shape all the same.
-    private mutating func checkReadByID() throws(EventError) {
-        _ = try conversation()
-        let _: MessageID = try fields.identifier(.id)
-        let _: PersonID? = try fields.identifierIfPresent(.by)
-        _ = try readKind()
+    private mutating func conversationState() throws(EventError) -> ConversationEvent {
+        ConversationEvent(
+            conversation: try conversation(),
+            version: try fields.integer(.version),
+            title: try fields.stringIfPresent(.title),
+            kind: try fields.stringIfPresent(.kind),
+            muted: try fields.boolIfPresent(.muted),
+            pinned: try fields.boolIfPresent(.pinned),
+            archived: try fields.boolIfPresent(.archived),
+            markedUnread: try fields.boolIfPresent(.markedUnread),
+            parent: try fields.identifierIfPresent(.parent),
+            extra: try fields.extra(beside: .conversation)
+        )
+    }
+
+    private mutating func member() throws(EventError) -> MemberEvent {
+        MemberEvent(
+            conversation: try conversation(),
+            person: try fields.identifier(.person),
+            version: try fields.integer(.version),
+            role: try fields.stringIfPresent(.role),
+            removed: try fields.boolIfPresent(.removed) ?? false,
+            extra: try fields.extra(beside: .member)
+        )
     }
 
     private func page() throws(EventError) -> SyncPage {

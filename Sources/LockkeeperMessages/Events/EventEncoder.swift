@@ -36,8 +36,15 @@ public struct EventEncoder {
         case .message(let message): write(message)
         case .edit(let edit): write(edit)
         case .recall(let recall): write(recall)
+        case .delete(let delete): write(delete)
+        case .reaction(let reaction): write(reaction)
         case .read(let read): write(read)
+        case .conversation(let conversation): write(conversation)
+        case .member(let member): write(member)
+        case .clear(let clear): write(clear)
+        case .history(let history): write(history)
         case .page(let page): write(page)
+        case .reset(let reset): write(reset)
         case .later: break
         }
         writer.endObject()
@@ -98,8 +105,74 @@ public struct EventEncoder {
         write(.type, "read")
         write(.conversation, read.conversation)
         write(.sequence, read.sequence)
+        write(.id, read.message)
         write(.by, read.reader)
         write(.kind, read.kind == .read ? nil : read.kind.rawValue)
+    }
+
+    private mutating func write(_ delete: DeleteEvent) {
+        write(.type, "delete")
+        write(.conversation, delete.conversation)
+        write(.id, delete.id)
+        guard let sequence = delete.sequence else { return }
+        write(.sequence, sequence)
+        write(.version, delete.version == 0 ? nil : delete.version)
+    }
+
+    private mutating func write(_ reaction: ReactionEvent) {
+        write(.type, "reaction")
+        write(.conversation, reaction.conversation)
+        write(.id, reaction.id)
+        write(.by, reaction.reactor)
+        write(.emoji, reaction.emoji)
+        let isDefault = reaction.slot?.bytes == Array(reaction.emoji.utf8)
+        write(.slot, isDefault ? nil : reaction.slot)
+        write(.version, reaction.version)
+        write(.removed, reaction.isRemoved ? true : nil)
+        write(reaction.extra)
+    }
+
+    private mutating func write(_ conversation: ConversationEvent) {
+        write(.type, "conversation")
+        write(.conversation, conversation.conversation)
+        write(.version, conversation.version)
+        write(.title, conversation.title)
+        write(.kind, conversation.kind)
+        write(.muted, conversation.isMuted)
+        write(.pinned, conversation.isPinned)
+        write(.archived, conversation.isArchived)
+        write(.markedUnread, conversation.isMarkedUnread)
+        write(.parent, conversation.parent)
+        write(conversation.extra)
+    }
+
+    private mutating func write(_ member: MemberEvent) {
+        write(.type, "member")
+        write(.conversation, member.conversation)
+        write(.person, member.person)
+        write(.version, member.version)
+        write(.role, member.role)
+        write(.removed, member.isRemoved ? true : nil)
+        write(member.extra)
+    }
+
+    private mutating func write(_ clear: ClearEvent) {
+        write(.type, "clear")
+        write(.conversation, clear.conversation)
+        write(.sequence, clear.sequence)
+    }
+
+    private mutating func write(_ history: HistoryEvent) {
+        write(.type, "history")
+        write(.conversation, history.conversation)
+        write(.from, history.from)
+        write(.to, history.to)
+    }
+
+    private mutating func write(_ reset: ResetEvent) {
+        write(.type, "reset")
+        write(.stream, reset.stream)
+        write(.expected, reset.expected)
     }
 
     private mutating func write(_ page: SyncPage) {

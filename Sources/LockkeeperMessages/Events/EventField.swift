@@ -6,6 +6,8 @@ enum EventField: Int, CaseIterable {
     case type, stream, after, next, done
     case conversation, id, sequence, sender, sentAt, body, version, by, editedAt, kind, counts
     case incoming, serverAt, clientID, replyTo, mentions, mentionsMe, attachments, expiresAt
+    case emoji, slot, removed, title, muted, pinned, archived, markedUnread, parent, person, role
+    case from, to, expected
 
     /// The field's name in a line.
     var name: StaticString {
@@ -34,6 +36,20 @@ enum EventField: Int, CaseIterable {
         case .mentionsMe: "mentions_me"
         case .attachments: "attachments"
         case .expiresAt: "expires_at"
+        case .emoji: "emoji"
+        case .slot: "slot"
+        case .removed: "removed"
+        case .title: "title"
+        case .muted: "muted"
+        case .pinned: "pinned"
+        case .archived: "archived"
+        case .markedUnread: "marked_unread"
+        case .parent: "parent"
+        case .person: "who"
+        case .role: "role"
+        case .from: "from"
+        case .to: "to"
+        case .expected: "expected"
         }
     }
 
@@ -43,7 +59,7 @@ enum EventField: Int, CaseIterable {
 
 /// A set of fields in one word.
 struct EventFieldSet: OptionSet, Sendable {
-    let rawValue: UInt32
+    let rawValue: UInt64
 
     /// The fields of a message; what else stands in its line is extra. The other sets alike.
     static let message: EventFieldSet = [
@@ -58,17 +74,28 @@ struct EventFieldSet: OptionSet, Sendable {
         .type, .conversation, .id, .version, .by, .sequence, .sender, .sentAt, .incoming,
     ]
 
-    init(rawValue: UInt32) { self.rawValue = rawValue }
+    static let reaction: EventFieldSet = [
+        .type, .conversation, .id, .by, .emoji, .slot, .version, .removed,
+    ]
+    static let conversation: EventFieldSet = [
+        .type, .conversation, .version, .title, .kind, .muted, .pinned, .archived, .markedUnread,
+        .parent,
+    ]
+    static let member: EventFieldSet = [
+        .type, .conversation, .person, .version, .role, .removed,
+    ]
+
+    init(rawValue: UInt64) { self.rawValue = rawValue }
 
     init(arrayLiteral fields: EventField...) {
-        self.init(rawValue: fields.reduce(0) { $0 | 1 << UInt32($1.rawValue) })
+        self.init(rawValue: fields.reduce(0) { $0 | 1 << UInt64($1.rawValue) })
     }
 
     /// Whether a field is in the set.
-    func has(_ field: EventField) -> Bool { rawValue >> UInt32(field.rawValue) & 1 == 1 }
+    func has(_ field: EventField) -> Bool { rawValue >> UInt64(field.rawValue) & 1 == 1 }
 
     /// Adds a field.
     mutating func add(_ field: EventField) {
-        self = EventFieldSet(rawValue: rawValue | 1 << UInt32(field.rawValue))
+        self = EventFieldSet(rawValue: rawValue | 1 << UInt64(field.rawValue))
     }
 }

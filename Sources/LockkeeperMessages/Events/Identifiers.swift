@@ -71,3 +71,13 @@ public struct ClientID: ByteIdentifier {
     /// Makes an identifier from bytes that are known to be valid.
     public init(unchecked bytes: [UInt8]) { self.bytes = bytes }
 }
+
+/// Names one of a person's reactions on a message (M-8).
+public struct ReactionSlot: ByteIdentifier {
+    /// What the identifier names, for error sentences.
+    public static let noun = "reaction slot"
+    /// The identifier's bytes.
+    public let bytes: [UInt8]
+    /// Makes an identifier from bytes that are known to be valid.
+    public init(unchecked bytes: [UInt8]) { self.bytes = bytes }
+}

@@ -1,4 +1,4 @@
-/// A fact that the present merge rules do not know: its type is new, or reserved for a later one.
+/// A fact that the present merge rules do not know: its type is new.
 ///
 /// It is kept whole and decoded again when the merge rules get a new number.
 public struct LaterEvent: Sendable, Hashable {

@@ -13,6 +13,8 @@ struct ConversationState {
     var readSeq: Int64?
     var unread: Int64?
     var unreadMentions: Int64?
+    /// Everything up to here is gone (M-7).
+    var clearSeq: Int64?
     /// Something may have happened to the message that stands last: it is looked up again.
     var summaryIsStale = false
 
@@ -24,6 +26,7 @@ struct ConversationState {
         let readSeq: Int64?
         let unread: Int64?
         let unreadMentions: Int64?
+        let clearSeq: Int64?
     }
 
     /// Finds a conversation, or makes it.
@@ -31,7 +34,8 @@ struct ConversationState {
         self.id = id
         let select = try connection.statement(
             """
-            SELECT id, last_message, last_place, last_at, top_seq, read_seq, unread, unread_mentions
+            SELECT id, last_message, last_place, last_at, top_seq, read_seq, unread, unread_mentions,
+                clear_seq
             FROM lk_conversation WHERE conversation_id = ?1
             """
         )
@@ -49,6 +53,7 @@ struct ConversationState {
             readSeq = select.optionalInt64(5)
             unread = select.optionalInt64(6)
             unreadMentions = select.optionalInt64(7)
+            clearSeq = select.optionalInt64(8)
             select.reset()
         } else {
             let insert = try connection.statement(
@@ -64,8 +69,38 @@ struct ConversationState {
             topSeq: topSeq,
             readSeq: readSeq,
             unread: unread,
-            unreadMentions: unreadMentions
+            unreadMentions: unreadMentions,
+            clearSeq: clearSeq
         )
+    }
+
+    /// What is known of a conversation itself.
+    static func fields(
+        of row: Int64,
+        in connection: Connection
+    ) throws -> Registers<ConversationField> {
+        let select = try connection.statement(
+            """
+            SELECT version, registers, title, kind, muted, pinned, archived, marked_unread, parent,
+                extra
+            FROM lk_conversation WHERE id = ?1
+            """
+        )
+        try select.bind(1, row)
+        defer { select.reset() }
+        guard try select.step() else { return Registers() }
+        return try Registers(
+            reading: select,
+            from: 2,
+            version: select.int64(0),
+            exceptions: select.optionalBytes(1)
+        )
+    }
+
+    /// Whether a place lies where everything is gone.
+    func isCleared(_ seq: Int64?) -> Bool {
+        guard let seq, let clearSeq else { return false }
+        return seq <= clearSeq
     }
 
     /// A message counts as unread now, or does no more.
@@ -83,13 +118,15 @@ struct ConversationState {
             topSeq: topSeq,
             readSeq: readSeq,
             unread: unread,
-            unreadMentions: unreadMentions
+            unreadMentions: unreadMentions,
+            clearSeq: clearSeq
         )
         guard present != stored else { return }
         let update = try table.connection.statement(
             """
             UPDATE lk_conversation SET last_message = ?2, last_place = ?3, last_at = ?4,
-                top_seq = ?5, read_seq = ?6, unread = ?7, unread_mentions = ?8
+                top_seq = ?5, read_seq = ?6, unread = ?7, unread_mentions = ?8,
+                clear_seq = ?9
             WHERE id = ?1
             """
         )
@@ -101,6 +138,7 @@ struct ConversationState {
         try update.bind(6, readSeq)
         try update.bind(7, unread)
         try update.bind(8, unreadMentions)
+        try update.bind(9, clearSeq)
         try update.run()
     }
 }

@@ -51,6 +51,17 @@ struct CursorEdges {
     /// Whether a page waits for an earlier one.
     func waits(_ page: SyncPage) throws(SQLiteError) -> Bool { try passed(page) == false }
 
+    /// Takes a stream's cursor and all of its edges away.
+    func reset(_ stream: [UInt8]) throws(SQLiteError) {
+        for statement: StaticString in [
+            "DELETE FROM lk_cursor WHERE stream = ?1", "DELETE FROM lk_edge WHERE stream = ?1",
+        ] {
+            let delete = try connection.statement(statement)
+            try delete.bind(1, text: stream)
+            try delete.run()
+        }
+    }
+
     /// Adds a page's edge and follows what can be followed.
     func add(_ page: SyncPage) throws(SQLiteError) -> Outcome {
         let stream = page.stream.bytes

@@ -4,12 +4,21 @@ import LockkeeperDomain
 struct MergeRules: Sendable {
     /// Whether another message on a taken seq breaks the contract (M-14).
     let seqIsUnique: Bool
+    /// Whether only a message's sender may edit and recall it (M-5).
+    let authorDecides: Bool
     /// The account's own id on its server.
     let ownID: [UInt8]?
     let limits: Limits
+    /// The number of these rules. The store keeps the one that merged it last: what was kept for later
+    /// rules is offered to larger ones again, and smaller ones do not ingest.
+    var number: Int64 = Self.currentNumber
+
+    /// It grows whenever a change of the rules makes other rows of the same events.
+    static let currentNumber: Int64 = 1
 
     init(contract: ServerContract, ownID: [UInt8]?, limits: Limits) {
         seqIsUnique = contract.order == .unique
+        authorDecides = contract.authority == .author
         self.ownID = ownID
         self.limits = limits
     }

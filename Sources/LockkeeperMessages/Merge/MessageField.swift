@@ -2,7 +2,7 @@
 ///
 /// The raw value is the field's bit in the masks that the column `registers` stores, so that a
 /// number once given is never given again.
-enum MessageField: Int, CaseIterable {
+enum MessageField: Int, RegisterField {
     case seq = 0
     case sender = 1
     case sentAt = 2
@@ -44,12 +44,12 @@ enum MessageField: Int, CaseIterable {
         }
     }
 
-    /// The field's bit in a stored mask.
-    var bit: Int64 { 1 << Int64(rawValue) }
-
     /// What stays of a message that was recalled: enough to keep its place and to count it, no text
     /// (M-6).
     static let keptAfterRecall: [MessageField] = [.seq, .sender, .sentAt, .incoming]
+
+    /// What stays of a message that was deleted, cleared or has expired (M-7).
+    static let keptWhenGone: [MessageField] = [.seq]
 
     /// What only a message brings, never an edit.
     static let onlyOfMessages: Set<MessageField> = [
@@ -58,13 +58,40 @@ enum MessageField: Int, CaseIterable {
 
     /// Whether two values at one version above 0 contradict each other (M-3). Servers send times in
     /// other precision, sign attachment addresses again and add fields; none of that is a
-    /// contradiction. Attachments contradict by their ids, which `MessageRegisters` compares.
-    var isContested: Bool {
+    /// contradiction. Attachments contradict by their ids.
+    func contradict(_ left: FieldValue, _ right: FieldValue) -> Bool {
         switch self {
-        case .body, .sender, .incoming, .seq, .attachments: true
-        default: false
+        case .body, .sender, .incoming, .seq: return true
+        case .attachments:
+            guard case .text(let left) = left, case .text(let right) = right else { return true }
+            return Self.attachmentIDs(left) != Self.attachmentIDs(right)
+        default: return false
         }
     }
+
+    /// The set of ids in a stored array; `nil` where it is damaged.
+    private static func attachmentIDs(_ stored: [UInt8]) -> Set<AttachmentID>? {
+        (try? Attachments(stored: stored)).map { Set($0.ids) }
+    }
+}
+
+/// What is known of a conversation, a register per field (M-2). The raw values as for ``MessageField``.
+enum ConversationField: Int, RegisterField {
+    case title = 0
+    case kind = 1
+    case muted = 2
+    case pinned = 3
+    case archived = 4
+    case markedUnread = 5
+    case parent = 6
+    case extra = 7
+}
+
+/// What is known of somebody's part in a conversation. The raw values as for ``MessageField``.
+enum MemberField: Int, RegisterField {
+    case role = 0
+    case removed = 1
+    case extra = 2
 }
 
 /// A field's value in the form that is compared and stored.

@@ -2,15 +2,30 @@ import LockkeeperDomain
 import LockkeeperSQLite
 
 /// One row of `lk_message` as the merge works on it.
-struct MessageRow {
+///
+/// ```
+///           seq and sender known           recall                    delete, clear, expiry
+/// waiting ───────────────────────▶ shown ──────────▶ recalled ───┐
+///    │                                                ▲          ├──▶ gone
+///    └──────────────── recall ──────▶ recalledWaiting ┘ ─────────┘    (from everywhere)
+/// ```
+///
+/// ``take(_:claimsSender:)`` writes fields; ``recall(_:)`` and ``leave()`` take the content out, for
+/// good. Nothing leads back: that is why a message that was recalled, deleted or cleared never
+/// returns, whatever comes late.
+struct MessageRow: Equatable {
     /// What the column `state` says.
     enum State: Int64 {
         /// It waits for its seq and sender (M-1).
         case waiting = 0
         /// It is shown.
         case shown = 1
-        /// It was recalled: it keeps its place without text (M-6).
+        /// It was recalled: it is shown at its place without text (M-6).
         case recalled = 2
+        /// It was recalled, and waits for its seq and sender.
+        case recalledWaiting = 3
+        /// It was deleted, lies below a clear, or has expired: id and seq stay (M-7).
+        case gone = 4
     }
 
     /// The largest recall by (version, by).
@@ -26,8 +41,15 @@ struct MessageRow {
 
     let conversation: Int64
     let messageID: [UInt8]
-    var registers: MessageRegisters
-    var recall: Recall?
+    private(set) var registers: Registers<MessageField>
+    private(set) var recall: Recall?
+    private(set) var isGone = false
+    /// The smallest and largest seq that any event gave the message. Both only grow apart, so that
+    /// what was decided by one of them stays decided, whichever comes first.
+    private(set) var leastSeq: Int64?
+    private(set) var mostSeq: Int64?
+    /// Senders that messages named beside the one that stands, sorted (M-5).
+    private(set) var otherSenders: [[UInt8]] = []
 
     /// The largest place: where provisional messages stand (M-1).
     static let lastPlace = Int64.max
@@ -35,90 +57,140 @@ struct MessageRow {
     init(conversation: Int64, messageID: [UInt8]) {
         self.conversation = conversation
         self.messageID = messageID
-        registers = MessageRegisters()
+        registers = Registers()
     }
 
-    var seq: Int64? {
-        if case .integer(let seq) = registers[.seq] { return seq }
-        return nil
-    }
+    var seq: Int64? { registers.integer(.seq) }
 
     var place: Int64 { seq ?? Self.lastPlace }
 
     /// A message is shown once seq and sender are known; one whose sender came at version 0 is
     /// provisional and needs no seq.
     var state: State {
-        if recall != nil { return .recalled }
-        guard registers[.sender] != nil else { return .waiting }
+        if isGone { return .gone }
+        let hasSender = registers[.sender] != nil
+        if recall != nil { return hasSender && seq != nil ? .recalled : .recalledWaiting }
+        guard hasSender else { return .waiting }
         let isProvisional = registers.version(of: .sender) == 0
         return seq != nil || isProvisional ? .shown : .waiting
     }
 
-    /// Whether it stands in the conversation's order. A recalled one does as soon as its seq and
-    /// sender are known.
-    var isPlaced: Bool { seq != nil && registers[.sender] != nil || state == .shown }
+    /// Whether it was recalled, deleted, cleared or has expired: it has no content and takes none.
+    var isWithoutContent: Bool { isGone || recall != nil }
 
     /// The version that people see: the largest that wrote something.
     var version: Int64 { max(registers.version, recall?.version ?? 0) }
 
-    /// Whether it counts as unread while it stands above the read position (M-9).
-    func counts(ownID: [UInt8]?) -> Bool {
-        guard state == .shown else { return false }
-        if case .integer(0) = registers[.counts] { return false }
-        switch registers[.incoming] {
-        case .integer(let incoming): return incoming != 0
-        default:
-            guard let ownID, case .text(let sender) = registers[.sender] else { return true }
-            return sender != ownID
-        }
+    /// Whether somebody is an author of the message: an event of type message named the person as its
+    /// sender (M-5).
+    func isAuthor(_ person: [UInt8]) -> Bool {
+        registers.bytes(.sender) == person || otherSenders.contains(person)
     }
 
-    var mentionsMe: Bool {
-        if case .integer(let flag) = registers[.mentionsMe] { return flag != 0 }
-        return false
+    // MARK: - What events do to it
+
+    /// Writes fields, as far as the message still takes them.
+    ///
+    /// - Parameter keepsSenders: whether every sender is remembered, which only the contract *author*
+    ///   needs.
+    /// - Returns: what became of the registers, and whether the message took less than was offered.
+    mutating func take(
+        _ writes: RegisterWrites<MessageField>,
+        keepsSenders: Bool
+    ) -> (outcome: Registers<MessageField>.Outcome, wasCut: Bool) {
+        let kept =
+            isGone
+            ? writes.only(MessageField.keptWhenGone)
+            : recall != nil ? writes.only(MessageField.keptAfterRecall) : writes
+        let senderBefore = registers.bytes(.sender)
+        let outcome = registers.write(kept)
+        if case .integer(let seq) = kept[.seq] {
+            leastSeq = min(leastSeq ?? seq, seq)
+            mostSeq = max(mostSeq ?? seq, seq)
+        }
+        if keepsSenders, case .text(let said) = kept[.sender] {
+            let stands = registers.bytes(.sender)
+            for sender in [senderBefore, said].compactMap({ $0 })
+            where sender != stands && !otherSenders.contains(sender) {
+                otherSenders.append(sender)
+            }
+            // The one that stands may have been among the others.
+            otherSenders.removeAll { $0 == stands }
+            otherSenders.sort { $0.lexicographicallyPrecedes($1) }
+        }
+        return (outcome, kept.fields.count < writes.fields.count)
     }
 
-    /// When the server took it, by which conversations are listed (M-14).
-    var serverAt: Int64? {
-        for field in [MessageField.serverAt, .sentAt] {
-            if case .integer(let instant) = registers[field] { return instant }
-        }
-        return nil
+    /// Recalls it (M-6).
+    mutating func recall(_ said: Recall) {
+        guard !isGone else { return }
+        recall = recall.map { $0.isLess(than: said) ? said : $0 } ?? said
+        registers.keep(only: MessageField.keptAfterRecall)
+    }
+
+    /// Takes it out for good: it was deleted, cleared, or has expired (M-7).
+    mutating func leave() {
+        isGone = true
+        recall = nil
+        registers.keep(only: MessageField.keptWhenGone)
+        // What is gone cannot be cleared, and nobody edits it.
+        leastSeq = registers.integer(.seq)
+        otherSenders = []
     }
 }
 
+// MARK: - What the store derives from it
+
 extension MessageRow {
-    /// Reads a row; its statement selects `id, version, registers, recall_version, recall_by` and
-    /// then the registers in the order of `MessageField`.
+    /// Whether it counts as unread while it stands above the read position (M-9).
+    func counts(ownID: [UInt8]?) -> Bool {
+        state == .shown && registers.flag(.counts) ?? true && isIncoming(ownID: ownID)
+    }
+
+    /// Whether somebody else sent it.
+    func isIncoming(ownID: [UInt8]?) -> Bool {
+        if let flag = registers.flag(.incoming) { return flag }
+        guard let ownID, let sender = registers.bytes(.sender) else { return true }
+        return sender != ownID
+    }
+
+    var mentionsMe: Bool { registers.flag(.mentionsMe) ?? false }
+
+    /// When the server took it, by which conversations are listed (M-14).
+    var serverAt: Int64? { registers.integer(.serverAt) ?? registers.integer(.sentAt) }
+}
+
+// MARK: - The row in the table
+
+extension MessageRow {
+    private static let firstRegister = 6
+    private static let afterRegisters = firstRegister + MessageField.allCases.count
+
+    /// Reads a row; its statement selects `lk_message.*`, which begins with the row's number.
     ///
     /// - Throws: ``DamagedRegisters``.
-    init(
-        conversation: Int64,
-        messageID: [UInt8],
-        reading statement: Statement
-    ) throws(DamagedRegisters) {
-        let first = 5
-        let values = MessageField.allCases.map { field -> FieldValue? in
-            let column = first + field.rawValue
-            switch statement.kind(column) {
-            case .null: return nil
-            case .integer: return .integer(statement.int64(column))
-            default: return .text(statement.bytes(column))
-            }
-        }
-        self.conversation = conversation
-        self.messageID = messageID
-        registers = try MessageRegisters(
-            values: values,
-            version: statement.int64(1),
-            exceptions: statement.optionalBytes(2)
+    init(reading row: Statement) throws(DamagedRegisters) {
+        conversation = row.int64(1)
+        messageID = row.bytes(2)
+        isGone = row.int64(3) == State.gone.rawValue
+        registers = try Registers(
+            reading: row,
+            from: Self.firstRegister,
+            version: row.int64(4),
+            exceptions: row.optionalBytes(5)
         )
-        recall = statement.optionalInt64(3).map {
-            Recall(version: $0, by: statement.optionalBytes(4))
+        let next = Self.afterRegisters
+        recall = row.optionalInt64(next).map {
+            Recall(version: $0, by: row.optionalBytes(next + 1))
+        }
+        leastSeq = row.optionalInt64(next + 2) ?? registers.integer(.seq)
+        mostSeq = row.optionalInt64(next + 3) ?? registers.integer(.seq)
+        if let others = row.optionalBytes(next + 4) {
+            otherSenders = try FieldValue.people(others).map(\.bytes)
         }
     }
 
-    /// Binds everything but the id: parameters 1 to 23 as the statements of `MessageTable` name
+    /// Binds everything but the row's number: parameter n is column n, as ``init(reading:)`` counts
     /// them.
     func bind(to statement: Statement) throws(SQLiteError) {
         try statement.bind(1, conversation)
@@ -126,15 +198,16 @@ extension MessageRow {
         try statement.bind(3, state.rawValue)
         try statement.bind(4, registers.version)
         try statement.bind(5, text: registers.exceptions)
-        try statement.bind(6, recall?.version)
-        try statement.bind(7, text: recall?.by)
-        for field in MessageField.allCases {
-            let index = 8 + field.rawValue
-            switch registers[field] {
-            case .integer(let number): try statement.bind(index, number)
-            case .text(let bytes): try statement.bind(index, text: bytes)
-            case nil: try statement.bindNull(index)
-            }
-        }
+        try registers.bind(to: statement, from: Self.firstRegister)
+        let next = Self.afterRegisters
+        try statement.bind(next, recall?.version)
+        try statement.bind(next + 1, text: recall?.by)
+        try statement.bind(next + 2, leastSeq == seq ? nil : leastSeq)
+        try statement.bind(next + 3, mostSeq == seq ? nil : mostSeq)
+        let others = otherSenders.map(PersonID.init(unchecked:))
+        try statement.bind(
+            next + 4,
+            text: others.isEmpty ? nil : FieldValue.canonical(mentions: others)
+        )
     }
 }

@@ -23,17 +23,7 @@ struct MessageTable {
     /// This is the fast path of M-2: most events are new messages, and an insert that does nothing on
     /// conflict tells new from known in the one statement that is needed anyway.
     func insert(_ row: MessageRow) throws(SQLiteError) -> Int64? {
-        let insert = try connection.statement(
-            """
-            INSERT INTO lk_message (conversation, message_id, state, version, registers,
-                recall_version, recall_by, seq, sender, sent_at, body, kind, counts, incoming,
-                server_at, client_id, reply_to, mentions, mentions_me, attachments, expires_at,
-                edited_by, edited_at, extra)
-            VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18,
-                ?19, ?20, ?21, ?22, ?23, ?24)
-            ON CONFLICT (conversation, message_id) DO NOTHING
-            """
-        )
+        let insert = try connection.statement(Self.insertRow)
         try row.bind(to: insert)
         try insert.run()
         return connection.changes > 0 ? connection.lastInsertRowID : nil
@@ -85,44 +75,54 @@ struct MessageTable {
 
     /// Writes a row back.
     func update(_ id: Int64, _ row: MessageRow) throws(SQLiteError) {
-        let update = try connection.statement(
-            """
-            UPDATE lk_message SET conversation = ?1, message_id = ?2, state = ?3, version = ?4,
-                registers = ?5, recall_version = ?6, recall_by = ?7, seq = ?8, sender = ?9,
-                sent_at = ?10, body = ?11, kind = ?12, counts = ?13, incoming = ?14,
-                server_at = ?15, client_id = ?16, reply_to = ?17, mentions = ?18,
-                mentions_me = ?19, attachments = ?20, expires_at = ?21, edited_by = ?22,
-                edited_at = ?23, extra = ?24
-            WHERE id = ?25
-            """
-        )
+        let update = try connection.statement(Self.updateRow)
         try row.bind(to: update)
-        try update.bind(25, id)
+        try update.bind(28, id)
         try update.run()
     }
 
     /// The row of a message.
     func find(_ message: [UInt8], in conversation: Int64) throws -> Stored? {
         let select = try connection.statement(
-            """
-            SELECT id, version, registers, recall_version, recall_by, seq, sender, sent_at, body,
-                kind, counts, incoming, server_at, client_id, reply_to, mentions, mentions_me,
-                attachments, expires_at, edited_by, edited_at, extra
-            FROM lk_message WHERE conversation = ?1 AND message_id = ?2
-            """
+            "SELECT * FROM lk_message WHERE conversation = ?1 AND message_id = ?2"
         )
         try select.bind(1, conversation)
         try select.bind(2, text: message)
         guard try select.step() else { return nil }
         defer { select.reset() }
-        return Stored(
-            id: select.int64(0),
-            row: try MessageRow(
-                conversation: conversation,
-                messageID: message,
-                reading: select
-            )
-        )
+        return Stored(id: select.int64(0), row: try MessageRow(reading: select))
+    }
+
+    /// A row by its number.
+    func find(row id: Int64) throws -> Stored? {
+        let select = try connection.statement("SELECT * FROM lk_message WHERE id = ?1")
+        try select.bind(1, id)
+        guard try select.step() else { return nil }
+        defer { select.reset() }
+        return Stored(id: id, row: try MessageRow(reading: select))
+    }
+
+    /// Some of the messages that a clear takes out: those that any event placed up to `seq` and that
+    /// are not gone.
+    func reached(
+        byClearUpTo seq: Int64,
+        in conversation: Int64,
+        limit: Int
+    ) throws -> [Stored] {
+        var found: [Stored] = []
+        for query in [Self.selectShownUpTo, Self.selectHiddenUpTo, Self.selectOncePlacedUpTo]
+        where found.isEmpty {
+            let select = try connection.statement(query)
+            try select.bind(1, conversation)
+            try select.bind(2, seq)
+            try select.bind(3, limit)
+            while try select.step() {
+                found.append(
+                    Stored(id: select.int64(0), row: try MessageRow(reading: select))
+                )
+            }
+        }
+        return found
     }
 
     /// Whether another message holds a seq.
@@ -131,17 +131,16 @@ struct MessageTable {
         in conversation: Int64,
         byOtherThan message: [UInt8]
     ) throws(SQLiteError) -> Bool {
-        let select = try connection.statement(
-            """
-            SELECT 1 FROM lk_message
-            WHERE conversation = ?1 AND place = ?2 AND message_id <> ?3 LIMIT 1
-            """
-        )
-        try select.bind(1, conversation)
-        try select.bind(2, seq)
-        try select.bind(3, text: message)
-        defer { select.reset() }
-        return try select.step()
+        // One index has the rows that are shown, another the rest.
+        for query in [Self.selectShownAt, Self.selectHiddenAt] {
+            let select = try connection.statement(query)
+            try select.bind(1, conversation)
+            try select.bind(2, seq)
+            try select.bind(3, text: message)
+            defer { select.reset() }
+            if try select.step() { return true }
+        }
+        return false
     }
 
     /// The last placed message of a conversation.
@@ -149,8 +148,7 @@ struct MessageTable {
         let select = try connection.statement(
             """
             SELECT id, place, ifnull(server_at, sent_at) FROM lk_message
-            WHERE conversation = ?1
-                AND (state = 1 OR (state = 2 AND seq IS NOT NULL AND sender IS NOT NULL))
+            WHERE conversation = ?1 AND state IN (1, 2)
             ORDER BY place DESC, message_id DESC LIMIT 1
             """
         )
@@ -164,15 +162,6 @@ struct MessageTable {
         )
     }
 
-    /// The id of a row's message.
-    func messageID(of row: Int64) throws(SQLiteError) -> [UInt8]? {
-        let select = try connection.statement("SELECT message_id FROM lk_message WHERE id = ?1")
-        try select.bind(1, row)
-        guard try select.step() else { return nil }
-        defer { select.reset() }
-        return select.bytes(0)
-    }
-
     /// How many messages count as unread in a range of places, and how many of them mention the
     /// account (M-9).
     func countUnread(
@@ -184,8 +173,8 @@ struct MessageTable {
         let select = try connection.statement(
             """
             SELECT count(*), ifnull(sum(ifnull(mentions_me, 0)), 0) FROM lk_message
-            WHERE conversation = ?1 AND place > ?2 AND place <= ?3 AND state = 1
-                AND ifnull(counts, 1) AND ifnull(incoming, ifnull(sender <> ?4, 1))
+            WHERE conversation = ?1 AND place > ?2 AND place <= ?3 AND state IN (1, 2)
+                AND state = 1 AND ifnull(counts, 1) AND ifnull(incoming, ifnull(sender <> ?4, 1))
             """
         )
         try select.bind(1, conversation)
@@ -206,4 +195,53 @@ struct MessageTable {
         defer { select.reset() }
         return try !select.step()
     }
+}
+
+// MARK: - Statements
+
+extension MessageTable {
+    private static let insertRow: StaticString = """
+        INSERT INTO lk_message (conversation, message_id, state, version, registers, seq, sender,
+            sent_at, body, kind, counts, incoming, server_at, client_id, reply_to, mentions,
+            mentions_me, attachments, expires_at, edited_by, edited_at, extra, recall_version,
+            recall_by, least_seq, most_seq, other_senders)
+        VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19,
+            ?20, ?21, ?22, ?23, ?24, ?25, ?26, ?27)
+        ON CONFLICT (conversation, message_id) DO NOTHING
+        """
+
+    private static let updateRow: StaticString = """
+        UPDATE lk_message SET conversation = ?1, message_id = ?2, state = ?3, version = ?4,
+            registers = ?5, seq = ?6, sender = ?7, sent_at = ?8, body = ?9, kind = ?10,
+            counts = ?11, incoming = ?12, server_at = ?13, client_id = ?14, reply_to = ?15,
+            mentions = ?16, mentions_me = ?17, attachments = ?18, expires_at = ?19,
+            edited_by = ?20, edited_at = ?21, extra = ?22, recall_version = ?23, recall_by = ?24,
+            least_seq = ?25, most_seq = ?26, other_senders = ?27
+        WHERE id = ?28
+        """
+
+    private static let selectShownUpTo: StaticString = """
+        SELECT * FROM lk_message
+        WHERE conversation = ?1 AND place <= ?2 AND state IN (1, 2) LIMIT ?3
+        """
+
+    private static let selectHiddenUpTo: StaticString = """
+        SELECT * FROM lk_message
+        WHERE conversation = ?1 AND place <= ?2 AND state IN (0, 3, 4) AND state <> 4 LIMIT ?3
+        """
+
+    private static let selectOncePlacedUpTo: StaticString = """
+        SELECT * FROM lk_message
+        WHERE conversation = ?1 AND least_seq <= ?2 AND state <> 4 LIMIT ?3
+        """
+
+    private static let selectShownAt: StaticString = """
+        SELECT 1 FROM lk_message
+        WHERE conversation = ?1 AND place = ?2 AND state IN (1, 2) AND message_id <> ?3 LIMIT 1
+        """
+
+    private static let selectHiddenAt: StaticString = """
+        SELECT 1 FROM lk_message
+        WHERE conversation = ?1 AND place = ?2 AND state IN (0, 3, 4) AND message_id <> ?3 LIMIT 1
+        """
 }

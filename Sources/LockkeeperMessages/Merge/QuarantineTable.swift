@@ -5,6 +5,7 @@ import LockkeeperSQLite
 /// Puts bytes aside that could not be merged, one row per (reason, content) with a count (M-3).
 struct QuarantineTable {
     let connection: Connection
+    let limits: Limits
     /// Milliseconds since 1970, for people; nothing is decided by it.
     let now: Int64
 
@@ -22,6 +23,8 @@ struct QuarantineTable {
         case pageContradicts = "page-contradicts"
         /// More pages wait for their predecessors than the store keeps.
         case tooManyWaitingPages = "too-many-waiting-pages"
+        /// Somebody else than the message's sender edits or recalls it.
+        case unauthorised
         /// More messages wait for their seq and sender than the store keeps.
         case tooManyWaitingMessages = "too-many-waiting-messages"
 
@@ -34,6 +37,7 @@ struct QuarantineTable {
             case .seqTaken: "another message holds this seq, which the contract calls unique"
             case .pageContradicts: "another page has left the cursor that this one begins at"
             case .tooManyWaitingPages: "as many pages wait for their predecessors as are kept"
+            case .unauthorised: "only the sender of a message may edit or recall it"
             case .tooManyWaitingMessages: "as many messages wait for seq and sender as are kept"
             }
         }
@@ -45,6 +49,8 @@ struct QuarantineTable {
         var explanation: String
         var conversation: [UInt8]?
         var message: [UInt8]?
+        /// The place that it claims, where that was refused.
+        var seq: Int64?
         /// The bytes, or the first of them.
         var content: [UInt8]
         /// The digest of all bytes; `nil`: of ``content``.
@@ -73,8 +79,8 @@ struct QuarantineTable {
         let insert = try connection.statement(
             """
             INSERT INTO lk_quarantine (reason, digest, conversation_id, message_id, explanation,
-                content, byte_count, count, first_at, last_at)
-            VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, 1, ?8, ?8)
+                content, byte_count, count, first_at, last_at, seq)
+            VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, 1, ?8, ?8, ?9)
             """
         )
         try insert.bind(1, item.reason.rawValue)
@@ -85,6 +91,7 @@ struct QuarantineTable {
         try insert.bind(6, blob: item.content)
         try insert.bind(7, item.byteCount ?? item.content.count)
         try insert.bind(8, now)
+        try insert.bind(9, item.seq)
         try insert.run()
         return true
     }
@@ -96,6 +103,51 @@ struct QuarantineTable {
         )
         try delete.bind(1, text: conversation)
         try delete.bind(2, text: message)
+        try delete.run()
+    }
+
+    /// Takes out what a clear reaches: what was refused for its place holds text and has no row.
+    func forget(conversation: [UInt8], upTo seq: Int64) throws(SQLiteError) {
+        let delete = try connection.statement(
+            """
+            DELETE FROM lk_quarantine
+            WHERE conversation_id = ?1 AND message_id IS NOT NULL AND seq <= ?2
+            """
+        )
+        try delete.bind(1, text: conversation)
+        try delete.bind(2, seq)
+        try delete.run()
+    }
+
+    /// Takes out and returns the lines about a message that were refused for their author and that
+    /// `isWanted` wants.
+    func takeUnauthorised(
+        conversation: [UInt8],
+        message: [UInt8],
+        isWanted: ([UInt8]) -> Bool
+    ) throws(SQLiteError) -> [[UInt8]] {
+        let select = try connection.statement(
+            """
+            SELECT id, content FROM lk_quarantine
+            WHERE conversation_id = ?1 AND message_id = ?2 AND reason = ?3 ORDER BY content
+            """
+        )
+        try select.bind(1, text: conversation)
+        try select.bind(2, text: message)
+        try select.bind(3, Reason.unauthorised.rawValue)
+        var found: [(id: Int64, line: [UInt8])] = []
+        while try select.step() {
+            let line = select.bytes(1)
+            if isWanted(line) { found.append((select.int64(0), line)) }
+        }
+        for (id, _) in found { try remove(id) }
+        return found.map(\.line)
+    }
+
+    /// Takes out one row.
+    func remove(_ id: Int64) throws(SQLiteError) {
+        let delete = try connection.statement("DELETE FROM lk_quarantine WHERE id = ?1")
+        try delete.bind(1, id)
         try delete.run()
     }
 }

@@ -3,6 +3,15 @@
 -- NUL. Instants are milliseconds since 1970 UTC. Absent fields are NULL: defaults are applied on
 -- reading, because a stored default would beat a real value that comes later (M-2).
 
+-- The number of the merge rules that merged what is stored. A program with a smaller number does not
+-- ingest; one with a larger number offers again what was kept for later ones.
+CREATE TABLE lk_merge_rules (
+    id     INTEGER PRIMARY KEY CHECK (id = 1),
+    number INTEGER NOT NULL
+);
+
+INSERT INTO lk_merge_rules (id, number) VALUES (1, 1);
+
 CREATE TABLE lk_conversation (
     id              INTEGER PRIMARY KEY,
     conversation_id TEXT NOT NULL UNIQUE,
@@ -16,24 +25,66 @@ CREATE TABLE lk_conversation (
     read_seq        INTEGER,
     unread          INTEGER,
     unread_mentions INTEGER,
+    -- Everything up to here is gone (M-7); NULL: nothing was cleared.
+    clear_seq       INTEGER CHECK (clear_seq > 0),
+    -- What is known about the conversation itself: registers like those of a message (M-2), with the
+    -- bits of `ConversationField`.
+    version         INTEGER NOT NULL DEFAULT 0,
+    registers       TEXT,
+    title           TEXT,
+    kind            TEXT,
+    muted           INTEGER,
+    pinned          INTEGER,
+    archived        INTEGER,
+    marked_unread   INTEGER,
+    parent          TEXT,
+    extra           TEXT,
     CHECK ((read_seq IS NULL) = (unread IS NULL)),
     CHECK ((read_seq IS NULL) = (unread_mentions IS NULL)),
     CHECK ((last_message IS NULL) = (last_place IS NULL))
 );
 
+-- The order in which conversations are listed (M-14). One that was cleared is hidden until a message
+-- above comes (M-7).
+CREATE INDEX lk_conversation_list
+ON lk_conversation (ifnull(pinned, 0) DESC, last_at DESC, conversation_id)
+WHERE clear_seq IS NULL OR last_message IS NOT NULL;
+
+-- Who is in a conversation: registers per person (M-2), with the bits of `MemberField`.
+CREATE TABLE lk_member (
+    id           INTEGER PRIMARY KEY,
+    conversation INTEGER NOT NULL REFERENCES lk_conversation (id),
+    person       TEXT NOT NULL,
+    version      INTEGER NOT NULL,
+    registers    TEXT,
+    role         TEXT,
+    removed      INTEGER NOT NULL,
+    extra        TEXT,
+    UNIQUE (conversation, person)
+);
+
+-- What of a conversation's history is known to be complete: ranges that neither meet nor touch (M-13).
+CREATE TABLE lk_history (
+    id           INTEGER PRIMARY KEY,
+    conversation INTEGER NOT NULL REFERENCES lk_conversation (id),
+    from_seq     INTEGER NOT NULL CHECK (from_seq > 0),
+    to_seq       INTEGER NOT NULL CHECK (to_seq >= from_seq),
+    UNIQUE (conversation, from_seq)
+);
+
+-- `MessageRow` reads the columns in this order.
 CREATE TABLE lk_message (
     id           INTEGER PRIMARY KEY,
     conversation INTEGER NOT NULL REFERENCES lk_conversation (id),
     message_id   TEXT NOT NULL,
-    -- 0 waits for its seq and sender, 1 is shown, 2 was recalled and keeps its place without text.
-    state        INTEGER NOT NULL CHECK (state IN (0, 1, 2)),
-    seq          INTEGER CHECK (seq > 0),
-    -- Where the message stands: provisional ones, which have no seq, come last (M-1).
-    place        INTEGER NOT NULL AS (ifnull(seq, 9223372036854775807)) VIRTUAL,
+    -- 0 waits for its seq and sender, 1 is shown, 2 was recalled and is shown without text, 3 was
+    -- recalled and waits for seq and sender, 4 is gone: deleted, cleared or expired.
+    state        INTEGER NOT NULL CHECK (state BETWEEN 0 AND 4),
     -- The largest version of the registers below; those that stand at a smaller one are in
     -- `registers` as JSON: [[version, mask], …] with the bits of `MessageField` (M-2).
     version      INTEGER NOT NULL CHECK (version >= 0),
     registers    TEXT,
+    seq          INTEGER CHECK (seq > 0),
     sender       TEXT,
     sent_at      INTEGER,
     body         TEXT,
@@ -53,15 +104,61 @@ CREATE TABLE lk_message (
     -- The largest (version, by) of the recalls (M-6).
     recall_version INTEGER,
     recall_by      TEXT,
-    CHECK (state <> 2 OR (recall_version IS NOT NULL AND body IS NULL AND attachments IS NULL)),
+    -- The smallest and largest seq that any event gave the message, where that is not `seq`: what was
+    -- cleared or read by one of them stays so, whichever comes first (M-7, M-9).
+    least_seq    INTEGER,
+    most_seq     INTEGER,
+    -- Senders that events named beside `sender`, as a JSON array: each of them is an author (M-5).
+    -- Kept under the contract *author* only.
+    other_senders TEXT,
+    -- Where the message stands: provisional ones, which have no seq, come last (M-1).
+    place        INTEGER NOT NULL AS (ifnull(seq, 9223372036854775807)) VIRTUAL,
+    CHECK (state NOT IN (2, 3) OR recall_version IS NOT NULL),
+    CHECK (state < 2 OR (body IS NULL AND mentions IS NULL AND attachments IS NULL
+        AND extra IS NULL)),
     UNIQUE (conversation, message_id)
 );
 
--- The order in which a conversation is shown (M-14), and who holds a place.
-CREATE INDEX lk_message_place ON lk_message (conversation, place, message_id);
+-- The order in which a conversation is shown (M-14): the rows that are shown and no others.
+CREATE INDEX lk_message_place ON lk_message (conversation, place, message_id)
+WHERE state IN (1, 2);
+
+-- Who holds a place beside those that are shown.
+CREATE INDEX lk_message_hidden ON lk_message (conversation, place) WHERE state IN (0, 3, 4);
 
 -- Rows that wait are counted and bounded (M-1).
 CREATE INDEX lk_message_waiting ON lk_message (conversation) WHERE state = 0;
+
+-- A clear reaches what once stood below it.
+CREATE INDEX lk_message_least ON lk_message (conversation, least_seq) WHERE least_seq IS NOT NULL;
+
+-- What ends to be shown by itself: the oldest of all, and those of one conversation.
+CREATE INDEX lk_message_expiry ON lk_message (expires_at)
+WHERE expires_at IS NOT NULL AND state = 1;
+
+CREATE INDEX lk_message_expiry_within ON lk_message (conversation, expires_at)
+WHERE expires_at IS NOT NULL AND state = 1;
+
+-- What people have put on messages: a register of (version, value) per person and slot (M-8).
+CREATE TABLE lk_reaction (
+    id      INTEGER PRIMARY KEY,
+    message INTEGER NOT NULL REFERENCES lk_message (id),
+    person  TEXT NOT NULL,
+    slot    TEXT NOT NULL,
+    version INTEGER NOT NULL,
+    removed INTEGER NOT NULL,
+    emoji   TEXT NOT NULL,
+    extra   TEXT,
+    UNIQUE (message, person, slot)
+);
+
+-- Edits and recalls that wait until the sender of their message is known (M-5), as lines.
+CREATE TABLE lk_fact (
+    id      INTEGER PRIMARY KEY,
+    message INTEGER NOT NULL REFERENCES lk_message (id),
+    line    BLOB NOT NULL,
+    UNIQUE (message, line)
+);
 
 -- How far others, and the account's other devices, have read or received (M-9).
 CREATE TABLE lk_position (
@@ -72,6 +169,20 @@ CREATE TABLE lk_position (
     seq          INTEGER NOT NULL CHECK (seq >= 0),
     UNIQUE (conversation, person, kind)
 );
+
+-- Positions that name a message (M-9): they wait until it has a seq, and the largest few are kept
+-- afterwards, because the message may be given a larger one.
+CREATE TABLE lk_position_message (
+    id           INTEGER PRIMARY KEY,
+    conversation INTEGER NOT NULL REFERENCES lk_conversation (id),
+    message      INTEGER NOT NULL REFERENCES lk_message (id),
+    person       TEXT NOT NULL,
+    kind         TEXT NOT NULL,
+    UNIQUE (message, person, kind)
+);
+
+CREATE INDEX lk_position_message_person
+ON lk_position_message (conversation, person, kind, message);
 
 CREATE TABLE lk_cursor (
     id     INTEGER PRIMARY KEY,
@@ -102,10 +213,13 @@ CREATE TABLE lk_quarantine (
     -- The conversation and message that it speaks of, where that is known.
     conversation_id TEXT,
     message_id   TEXT,
+    -- The place that it claims, where that was refused, so that a clear takes it out.
+    seq          INTEGER,
     -- Why, as a sentence without message text.
     explanation  TEXT NOT NULL,
     -- The bytes, the first MiB of them, and how many there were.
     content      BLOB NOT NULL,
+    kept_count   INTEGER NOT NULL AS (length(content)) STORED,
     byte_count   INTEGER NOT NULL,
     count        INTEGER NOT NULL,
     first_at     INTEGER NOT NULL,
@@ -116,3 +230,6 @@ CREATE TABLE lk_quarantine (
 -- A recall takes out what was put aside about its message.
 CREATE INDEX lk_quarantine_message ON lk_quarantine (conversation_id, message_id)
 WHERE message_id IS NOT NULL;
+
+-- How much is put aside: counted before each new row (I-9).
+CREATE INDEX lk_quarantine_size ON lk_quarantine (kept_count);

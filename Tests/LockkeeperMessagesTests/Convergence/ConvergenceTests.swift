@@ -60,7 +60,12 @@ struct ConvergenceTests {
         print("convergence, three processes: seed \(Self.seed)")
         try await withAccount { account in
             let pools = (0..<30).map { number in
-                EventPool.random(&generator).events.map { $0.renamed(to: "\(number)") }
+                EventPool.random(&generator).events.map {
+                    $0.moved(
+                        to: ConversationID(unchecked: Array("c\(number)".utf8)),
+                        stream: StreamID(unchecked: Array("s\(number)".utf8))
+                    )
+                }
             }
             let events = Array(pools.joined())
             let alone = try await account.another("alone")
@@ -168,28 +173,6 @@ struct ConvergenceTests {
 }
 
 extension Event {
-    /// The same event in a conversation and a stream of their own.
-    fileprivate func renamed(to suffix: String) -> Event {
-        switch self {
-        case .message(var event):
-            event.conversation = ConversationID(unchecked: Array("c\(suffix)".utf8))
-            return .message(event)
-        case .edit(var event):
-            event.conversation = ConversationID(unchecked: Array("c\(suffix)".utf8))
-            return .edit(event)
-        case .recall(var event):
-            event.conversation = ConversationID(unchecked: Array("c\(suffix)".utf8))
-            return .recall(event)
-        case .read(var event):
-            event.conversation = ConversationID(unchecked: Array("c\(suffix)".utf8))
-            return .read(event)
-        case .page(var page):
-            page.stream = StreamID(unchecked: Array("s\(suffix)".utf8))
-            return .page(page)
-        case .later: return self
-        }
-    }
-
     /// A message at the first place of all; other events as they are.
     fileprivate var onFirstPlace: Event {
         guard case .message(var message) = self, message.sequence != nil else { return self }

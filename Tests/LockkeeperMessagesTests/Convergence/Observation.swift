@@ -13,9 +13,13 @@ struct Observation: Hashable, CustomStringConvertible {
     }
 
     /// Looks on a connection that is inside a transaction.
-    init(_ connection: Connection) throws {
+    init(_ connection: Connection, _ rules: MergeRules) throws {
         let chunks = Collector<[UInt8]>()
-        var export = MessageExport(connection: connection, write: chunks.append)
+        var export = MessageExport(
+            connection: connection,
+            authorDecides: rules.authorDecides,
+            write: chunks.append
+        )
         try export.run(includingCursors: true)
         self.export = Array(chunks.values.joined())
         var rows: [String] = []

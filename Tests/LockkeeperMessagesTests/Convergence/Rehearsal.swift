@@ -41,7 +41,7 @@ struct Rehearsal {
             }
             _ = try merge.finish()
         }
-        let observation = try Observation(connection)
+        let observation = try Observation(connection, store.rules)
         try connection.withPolicy(.open) {
             try $0.execute("ROLLBACK TO delivery")
             try $0.execute("RELEASE delivery")

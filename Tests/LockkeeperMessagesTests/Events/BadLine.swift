@@ -42,6 +42,10 @@ struct BadLine: Sendable, CustomTestStringConvertible {
         #"{"type":"edit","conversation":"c","id":"m""# + rest + "}"
     }
 
+    private static func reaction(_ rest: String) -> String {
+        #"{"type":"reaction","conversation":"c","id":"m","by":"p""# + rest + "}"
+    }
+
     private static let deep =
         String(repeating: "[", count: 32) + String(repeating: "]", count: 32)
 
@@ -152,5 +156,28 @@ struct BadLine: Sendable, CustomTestStringConvertible {
             "done"
         ),
         BadLine(#"{"type":"page","after":null,"next":"n"}"#, .missing, "stream"),
+        BadLine(#"{"type":"delete","conversation":"c"}"#, .missing, "id"),
+        BadLine(#"{"type":"delete","conversation":"c","id":"m","seq":0}"#, .outOfRange, "seq"),
+        BadLine(reaction(#","version":1"#), .missing, "emoji"),
+        BadLine(reaction(#","version":1,"emoji":"""#), .emptyIdentifier, "emoji"),
+        BadLine(
+            reaction(#","version":1,"emoji":"\#(String(repeating: "x", count: 513))""#),
+            .identifierTooLong,
+            "emoji"
+        ),
+        BadLine(reaction(#","emoji":"x""#), .missing, "version"),
+        BadLine(reaction(#","version":1,"emoji":"x","slot":1"#), .mistyped, "slot"),
+        BadLine(reaction(#","version":1,"emoji":"x","removed":1"#), .mistyped, "removed"),
+        BadLine(#"{"type":"conversation","conversation":"c"}"#, .missing, "version"),
+        BadLine(
+            #"{"type":"conversation","conversation":"c","version":1,"muted":"no"}"#,
+            .mistyped,
+            "muted"
+        ),
+        BadLine(#"{"type":"member","conversation":"c","version":1}"#, .missing, "who"),
+        BadLine(#"{"type":"clear","conversation":"c","seq":0}"#, .outOfRange, "seq"),
+        BadLine(#"{"type":"history","conversation":"c","from":0,"to":2}"#, .outOfRange, "from"),
+        BadLine(#"{"type":"history","conversation":"c","from":3,"to":2}"#, .outOfRange, "to"),
+        BadLine(#"{"type":"reset","stream":"s"}"#, .missing, "expected"),
     ]
 }

@@ -15,7 +15,14 @@ struct EventSource {
     ]
 
     mutating func event() throws -> Event {
-        switch Int.random(in: 0..<10, using: &generator) {
+        switch Int.random(in: 0..<18, using: &generator) {
+        case 10: .delete(try delete())
+        case 11: .reaction(try reaction())
+        case 12: .conversation(try conversation())
+        case 13: .member(try member())
+        case 14: .clear(ClearEvent(conversation: try id(), sequence: integer(from: 1)))
+        case 15: .history(try history())
+        case 16: .reset(ResetEvent(stream: try id(), expected: try id()))
         case 0: .edit(try edit())
         case 1: .recall(try recall())
         case 2: .read(try read())
@@ -82,9 +89,67 @@ struct EventSource {
     private mutating func read() throws -> ReadEvent {
         ReadEvent(
             conversation: try id(),
-            sequence: integer(from: 0),
+            target: bool() ? .sequence(integer(from: 0)) : .message(try id()),
             reader: try maybe { try $0.id() },
             kind: bool() ? .read : .delivered
+        )
+    }
+
+    private mutating func delete() throws -> DeleteEvent {
+        let sequence = maybe { $0.integer(from: 1) }
+        return DeleteEvent(
+            conversation: try id(),
+            id: try id(),
+            sequence: sequence,
+            version: sequence == nil ? 0 : integer(from: 0)
+        )
+    }
+
+    private mutating func reaction() throws -> ReactionEvent {
+        ReactionEvent(
+            conversation: try id(),
+            id: try id(),
+            reactor: try id(),
+            emoji: text() + "e",
+            slot: try maybe { try $0.id() },
+            version: integer(from: 0),
+            removed: bool(),
+            extra: try maybe { try $0.extra() }
+        )
+    }
+
+    private mutating func conversation() throws -> ConversationEvent {
+        ConversationEvent(
+            conversation: try id(),
+            version: integer(from: 0),
+            title: maybe { $0.text() },
+            kind: maybe { $0.text() },
+            muted: maybe { $0.bool() },
+            pinned: maybe { $0.bool() },
+            archived: maybe { $0.bool() },
+            markedUnread: maybe { $0.bool() },
+            parent: try maybe { try $0.id() },
+            extra: try maybe { try $0.extra() }
+        )
+    }
+
+    private mutating func member() throws -> MemberEvent {
+        MemberEvent(
+            conversation: try id(),
+            person: try id(),
+            version: integer(from: 0),
+            role: maybe { $0.text() },
+            removed: bool(),
+            extra: try maybe { try $0.extra() }
+        )
+    }
+
+    private mutating func history() throws -> HistoryEvent {
+        let from = integer(from: 1)
+        return HistoryEvent(
+            conversation: try id(),
+            from: from,
+            to: from == JSONScanner.integerMax ? from : integer(from: from)
         )
     }
 
@@ -178,7 +243,7 @@ struct EventSource {
         case 0: return least
         case 1: return largest
         case 2: return Int64.random(in: least...largest, using: &generator)
-        default: return Int64.random(in: least...(least + 3), using: &generator)
+        default: return Int64.random(in: least...min(least + 3, largest), using: &generator)
         }
     }
 

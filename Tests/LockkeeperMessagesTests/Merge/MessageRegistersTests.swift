@@ -32,7 +32,7 @@ struct MessageRegistersTests {
                     let writes = [first, second, third, first].map { alphabet[$0] }
                     let expected = writes.max(by: Self.isLess)
                     for order in permutations(of: writes) {
-                        var registers = MessageRegisters()
+                        var registers = Registers<MessageField>()
                         for write in order { registers.write(write) }
                         for write in order { registers.write(write) }
                         #expect(registers[field] == expected?.value, "\(order)")
@@ -50,13 +50,13 @@ struct MessageRegistersTests {
         var generator = SeededGenerator(seed: seed)
         for _ in 0..<200 {
             let writes = (0..<12).map { _ in Self.randomWrite(&generator) }
-            var straight = MessageRegisters()
+            var straight = Registers<MessageField>()
             for write in writes { straight.write(write) }
-            var shuffled = MessageRegisters()
+            var shuffled = Registers<MessageField>()
             for write in (writes + writes).shuffled(using: &generator) { shuffled.write(write) }
             #expect(straight.present == shuffled.present, "seed \(seed): \(writes)")
             // Through the store and back in the middle: what is stored is all that counts.
-            var restored = MessageRegisters()
+            var restored = Registers<MessageField>()
             for write in writes {
                 restored.write(write)
                 restored = try restored.storedAndRead()
@@ -67,7 +67,7 @@ struct MessageRegistersTests {
 
     @Test("an absent value never beats one that is present, however small its version")
     func absentNeverWins() {
-        var registers = MessageRegisters()
+        var registers = Registers<MessageField>()
         registers.write(Write(field: .kind, version: 0, value: .text(Array("poll".utf8))))
         registers.write(Write(field: .body, version: 9, value: .text(Array("new".utf8))))
         #expect(registers[.kind] == .text(Array("poll".utf8)))
@@ -84,12 +84,12 @@ struct MessageRegistersTests {
         let contested: Set<MessageField> = [.body, .sender, .incoming, .seq, .attachments]
         let values = Self.values(of: field)
         for pair in [values, values.reversed()] {
-            var registers = MessageRegisters()
+            var registers = Registers<MessageField>()
             registers.write(Write(field: field, version: 3, value: pair[0]))
             let outcome = registers.write(Write(field: field, version: 3, value: pair[1]))
             let isContested = contested.contains(field)
             // The loser is the same in both orders; only who notices differs.
-            let loser = MessageRegisters.Loser(field: field, version: 3, value: values[0])
+            let loser = Registers<MessageField>.Loser(field: field, version: 3, value: values[0])
             #expect(outcome.losers == (isContested ? [loser] : []))
             #expect(outcome.lostItself == (isContested && pair[1] == values[0]))
             #expect(registers[field] == values[1])
@@ -103,7 +103,7 @@ struct MessageRegistersTests {
     )
     func provisional(field: MessageField) {
         let values = Self.values(of: field)
-        var registers = MessageRegisters()
+        var registers = Registers<MessageField>()
         registers.write(Write(field: field, version: 0, value: values[1]))
         let again = registers.write(Write(field: field, version: 0, value: values[0]))
         #expect(again.losers.isEmpty && !again.changed)
@@ -126,20 +126,20 @@ struct MessageRegistersTests {
     // M-6
     @Test("a recall takes out everything but seq, sender, time and direction")
     func removeContent() {
-        var registers = MessageRegisters()
+        var registers = Registers<MessageField>()
         for field in MessageField.allCases {
             registers.write(Write(field: field, version: 4, value: Self.values(of: field)[0]))
         }
-        let hadContent = registers.removeContent()
+        registers.keep(only: MessageField.keptAfterRecall)
         let left = MessageField.allCases.filter { registers[$0] != nil }
         #expect(Set(left) == [.seq, .sender, .sentAt, .incoming])
-        let hasContent = registers.removeContent()
-        #expect(hadContent && !hasContent)
+        registers.keep(only: MessageField.keptWhenGone)
+        #expect(registers.present == ["seq@4=\(Self.values(of: .seq)[0])"])
     }
 
     @Test("versions that differ are stored as exceptions, ascending, and none where all agree")
     func exceptions() {
-        var registers = MessageRegisters()
+        var registers = Registers<MessageField>()
         registers.write(Write(field: .seq, version: 7, value: .integer(1)))
         #expect(registers.exceptions == nil)
         registers.write(Write(field: .body, version: 2, value: .text([97])))
@@ -155,7 +155,7 @@ struct MessageRegistersTests {
     func damaged(text: String) {
         let values = [FieldValue?](repeating: nil, count: MessageField.allCases.count)
         #expect(throws: DamagedRegisters.self) {
-            try MessageRegisters(values: values, version: 1, exceptions: Array(text.utf8))
+            try Registers<MessageField>(values: values, version: 1, exceptions: Array(text.utf8))
         }
     }
 
@@ -201,7 +201,7 @@ struct MessageRegistersTests {
     }
 
     private static func conflict(_ field: MessageField, _ left: String, _ right: String) -> Bool {
-        var registers = MessageRegisters()
+        var registers = Registers<MessageField>()
         registers.write(Write(field: field, version: 1, value: .text(Array(left.utf8))))
         let outcome = registers.write(
             Write(field: field, version: 1, value: .text(Array(right.utf8)))
@@ -210,7 +210,7 @@ struct MessageRegistersTests {
     }
 }
 
-extension MessageRegisters {
+extension Registers<MessageField> {
     @discardableResult
     fileprivate mutating func write(_ write: MessageRegistersTests.Write) -> Outcome {
         var outcome = Outcome()
@@ -226,8 +226,8 @@ extension MessageRegisters {
     }
 
     /// The registers as the next transaction finds them.
-    fileprivate func storedAndRead() throws -> MessageRegisters {
-        try MessageRegisters(
+    fileprivate func storedAndRead() throws -> Registers<MessageField> {
+        try Registers<MessageField>(
             values: MessageField.allCases.map { self[$0] },
             version: version,
             exceptions: exceptions

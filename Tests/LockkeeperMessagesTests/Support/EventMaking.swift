@@ -107,3 +107,103 @@ func instant(_ milliseconds: Int64) -> Timestamp {
         preconditionFailure("a test's instant lies outside of the format's: \(error)")
     }
 }
+
+func delete(_ id: MessageID, seq: Int64? = nil, version: Int64 = 0) -> Event {
+    .delete(DeleteEvent(conversation: "c", id: id, sequence: seq, version: version))
+}
+
+func reaction(
+    _ id: MessageID,
+    by reactor: PersonID = "bob",
+    _ emoji: String = "👍",
+    slot: ReactionSlot? = nil,
+    version: Int64 = 1,
+    removed: Bool = false
+) -> Event {
+    .reaction(
+        ReactionEvent(
+            conversation: "c",
+            id: id,
+            reactor: reactor,
+            emoji: emoji,
+            slot: slot,
+            version: version,
+            removed: removed
+        )
+    )
+}
+
+func read(upTo id: MessageID, by reader: PersonID? = nil, _ kind: ReadEvent.Kind = .read) -> Event {
+    .read(ReadEvent(conversation: "c", target: .message(id), reader: reader, kind: kind))
+}
+
+func conversation(
+    _ id: ConversationID = "c",
+    version: Int64 = 1,
+    change: (inout ConversationEvent) -> Void
+) -> Event {
+    var event = ConversationEvent(conversation: id, version: version)
+    change(&event)
+    return .conversation(event)
+}
+
+func member(
+    _ person: PersonID,
+    version: Int64 = 1,
+    role: String? = nil,
+    removed: Bool = false
+) -> Event {
+    .member(
+        MemberEvent(
+            conversation: "c",
+            person: person,
+            version: version,
+            role: role,
+            removed: removed
+        )
+    )
+}
+
+func clear(upTo seq: Int64, in conversation: ConversationID = "c") -> Event {
+    .clear(ClearEvent(conversation: conversation, sequence: seq))
+}
+
+func history(_ range: ClosedRange<Int64>, in conversation: ConversationID = "c") -> Event {
+    .history(
+        HistoryEvent(conversation: conversation, from: range.lowerBound, to: range.upperBound)
+    )
+}
+
+func reset(_ expected: Cursor, of stream: StreamID = "inbox") -> Event {
+    .reset(ResetEvent(stream: stream, expected: expected))
+}
+
+extension Event {
+    /// The same event about another conversation, or in another stream.
+    func moved(to conversation: ConversationID, stream: StreamID = "inbox") -> Event {
+        func about<Value>(_ value: Value, _ path: WritableKeyPath<Value, ConversationID>) -> Value {
+            var value = value
+            value[keyPath: path] = conversation
+            return value
+        }
+        switch self {
+        case .message(let event): return .message(about(event, \.conversation))
+        case .edit(let event): return .edit(about(event, \.conversation))
+        case .recall(let event): return .recall(about(event, \.conversation))
+        case .delete(let event): return .delete(about(event, \.conversation))
+        case .reaction(let event): return .reaction(about(event, \.conversation))
+        case .read(let event): return .read(about(event, \.conversation))
+        case .conversation(let event): return .conversation(about(event, \.conversation))
+        case .member(let event): return .member(about(event, \.conversation))
+        case .clear(let event): return .clear(about(event, \.conversation))
+        case .history(let event): return .history(about(event, \.conversation))
+        case .page(var page):
+            page.stream = stream
+            return .page(page)
+        case .reset(var reset):
+            reset.stream = stream
+            return .reset(reset)
+        case .later: return self
+        }
+    }
+}

@@ -1,11 +1,31 @@
 import LockkeeperDomain
+import LockkeeperSQLite
 
-/// The fields of one message, each with the version at which it was written (M-2).
+/// A field of something that is merged field by field (M-2).
+///
+/// The raw values count from 0 without gaps. They are bits in masks that are stored, so that a number
+/// once given is never given again.
+protocol RegisterField: CaseIterable, Hashable, RawRepresentable, Sendable
+where RawValue == Int, AllCases: RandomAccessCollection {
+    /// Whether two values at one version contradict each other (M-3).
+    func contradict(_ left: FieldValue, _ right: FieldValue) -> Bool
+}
+
+extension RegisterField {
+    /// The field's bit in a stored mask.
+    var bit: Int64 { 1 << Int64(rawValue) }
+
+    /// Values do not contradict each other unless the field says so.
+    func contradict(_ left: FieldValue, _ right: FieldValue) -> Bool { false }
+}
+
+/// The fields of one message, conversation or member, each with the version at which it was written
+/// (M-2).
 ///
 /// The larger (version, value) wins, and an absent value never beats one that is present. This is
 /// what makes the result independent of order, repetition and grouping (I-5): each register is the
 /// maximum over everything that was ever written to it, and a maximum does not care about order.
-struct MessageRegisters: Equatable {
+struct Registers<Field: RegisterField>: Equatable {
     private var values: [FieldValue?]
     private var versions: [Int64]
 
@@ -23,15 +43,15 @@ struct MessageRegisters: Equatable {
 
     /// A value that lost a conflict.
     struct Loser: Equatable {
-        let field: MessageField
+        let field: Field
         let version: Int64
         let value: FieldValue
     }
 
     /// Nothing written yet.
     init() {
-        values = Array(repeating: nil, count: MessageField.allCases.count)
-        versions = Array(repeating: 0, count: MessageField.allCases.count)
+        values = Array(repeating: nil, count: Field.allCases.count)
+        versions = Array(repeating: 0, count: Field.allCases.count)
     }
 
     /// Registers as they are stored: the values, the version of most of them, and the exceptions.
@@ -42,26 +62,34 @@ struct MessageRegisters: Equatable {
         version: Int64,
         exceptions: [UInt8]?
     ) throws(DamagedRegisters) {
-        precondition(values.count == MessageField.allCases.count, "one value per field")
+        precondition(values.count == Field.allCases.count, "one value per field")
         self.values = values
         versions = Array(repeating: version, count: values.count)
         guard let exceptions else { return }
         for (exception, mask) in try Self.decode(exceptions) {
-            for field in MessageField.allCases where mask & field.bit != 0 {
+            for field in Field.allCases where mask & field.bit != 0 {
                 versions[field.rawValue] = exception
             }
         }
     }
 
-    subscript(field: MessageField) -> FieldValue? { values[field.rawValue] }
+    /// Whether the same is written. The version of an absent field means nothing.
+    static func == (left: Self, right: Self) -> Bool {
+        left.values == right.values
+            && Field.allCases.allSatisfy {
+                left[$0] == nil || left.version(of: $0) == right.version(of: $0)
+            }
+    }
+
+    subscript(field: Field) -> FieldValue? { values[field.rawValue] }
 
     /// The version at which a field stands; meaningless while the field is absent.
-    func version(of field: MessageField) -> Int64 { versions[field.rawValue] }
+    func version(of field: Field) -> Int64 { versions[field.rawValue] }
 
     /// The largest version of all fields that are present, 0 where there is none.
     var version: Int64 {
         var largest: Int64 = 0
-        for field in MessageField.allCases where self[field] != nil {
+        for field in Field.allCases where self[field] != nil {
             largest = max(largest, versions[field.rawValue])
         }
         return largest
@@ -69,13 +97,13 @@ struct MessageRegisters: Equatable {
 
     /// The distinct versions of the fields that are present, ascending.
     var presentVersions: [Int64] {
-        let present = MessageField.allCases.filter { self[$0] != nil }
+        let present = Field.allCases.filter { self[$0] != nil }
         return Set(present.map { version(of: $0) }).sorted()
     }
 
     /// Writes a field at a version.
     mutating func write(
-        _ field: MessageField,
+        _ field: Field,
         _ value: FieldValue,
         at version: Int64,
         into outcome: inout Outcome
@@ -100,7 +128,7 @@ struct MessageRegisters: Equatable {
         }
         guard value != present else { return }
         let isLarger = present < value
-        if version > 0, Self.contradict(field, present, value) {
+        if version > 0, field.contradict(present, value) {
             let loser = isLarger ? present : value
             outcome.losers.append(Loser(field: field, version: version, value: loser))
             if !isLarger { outcome.lostItself = true }
@@ -113,16 +141,12 @@ struct MessageRegisters: Equatable {
         }
     }
 
-    /// Takes out what a recalled message may not keep (M-6). Returns whether anything was there.
-    @discardableResult
-    mutating func removeContent() -> Bool {
-        var removed = false
-        for field in MessageField.allCases where !MessageField.keptAfterRecall.contains(field) {
-            if values[field.rawValue] != nil { removed = true }
+    /// Takes out every field but some.
+    mutating func keep(only kept: [Field]) {
+        for field in Field.allCases where !kept.contains(field) {
             values[field.rawValue] = nil
             versions[field.rawValue] = 0
         }
-        return removed
     }
 
     /// The versions that differ from ``version``, as the column `registers` stores them:
@@ -130,29 +154,13 @@ struct MessageRegisters: Equatable {
     var exceptions: [UInt8]? {
         let largest = version
         var masks: [Int64: Int64] = [:]
-        for field in MessageField.allCases where self[field] != nil {
+        for field in Field.allCases where self[field] != nil {
             let version = version(of: field)
             if version != largest { masks[version, default: 0] |= field.bit }
         }
         guard !masks.isEmpty else { return nil }
         let pairs = masks.sorted { $0.key < $1.key }.map { "[\($0.key),\($0.value)]" }
         return Array("[\(pairs.joined(separator: ","))]".utf8)
-    }
-
-    private static func contradict(
-        _ field: MessageField,
-        _ left: FieldValue,
-        _ right: FieldValue
-    ) -> Bool {
-        guard field.isContested else { return false }
-        guard field == .attachments, case .text(let left) = left, case .text(let right) = right
-        else { return true }
-        return attachmentIDs(left) != attachmentIDs(right)
-    }
-
-    /// The set of ids in a stored array; `nil` where it is damaged.
-    private static func attachmentIDs(_ stored: [UInt8]) -> Set<AttachmentID>? {
-        (try? Attachments(stored: stored)).map { Set($0.ids) }
     }
 
     private static func decode(
@@ -177,6 +185,68 @@ struct MessageRegisters: Equatable {
             throw DamagedRegisters()
         }
     }
+}
+
+extension Registers {
+    /// Reads registers whose values stand in the columns from `first` on, in the order of the fields.
+    ///
+    /// - Throws: ``DamagedRegisters``.
+    init(
+        reading row: Statement,
+        from first: Int,
+        version: Int64,
+        exceptions: [UInt8]?
+    ) throws(DamagedRegisters) {
+        let values = Field.allCases.map { field -> FieldValue? in
+            let column = first + field.rawValue
+            switch row.kind(column) {
+            case .null: return nil
+            case .integer: return .integer(row.int64(column))
+            default: return .text(row.bytes(column))
+            }
+        }
+        try self.init(values: values, version: version, exceptions: exceptions)
+    }
+
+    /// Binds the values to the parameters from `first` on, in the order of the fields.
+    func bind(to statement: Statement, from first: Int) throws(SQLiteError) {
+        for field in Field.allCases {
+            let index = first + field.rawValue
+            switch self[field] {
+            case .integer(let number): try statement.bind(index, number)
+            case .text(let bytes): try statement.bind(index, text: bytes)
+            case nil: try statement.bindNull(index)
+            }
+        }
+    }
+
+    // MARK: - Values as events hold them
+
+    /// The bytes of a text.
+    func bytes(_ field: Field) -> [UInt8]? {
+        if case .text(let bytes) = self[field] { return bytes }
+        return nil
+    }
+
+    /// A text; bytes that are not UTF-8 become replacement characters.
+    func text(_ field: Field) -> String? {
+        bytes(field).map { String(decoding: $0, as: UTF8.self) }
+    }
+
+    /// A number.
+    func integer(_ field: Field) -> Int64? {
+        if case .integer(let number) = self[field] { return number }
+        return nil
+    }
+
+    /// True or false.
+    func flag(_ field: Field) -> Bool? { integer(field).map { $0 != 0 } }
+
+    /// An instant.
+    func instant(_ field: Field) -> Timestamp? { integer(field).map(Timestamp.init(stored:)) }
+
+    /// Unknown fields.
+    func extra(_ field: Field) -> ExtraFields? { bytes(field).map(ExtraFields.init(canonical:)) }
 }
 
 /// Thrown when a row's `registers` column holds something that this program never writes.

@@ -1,0 +1,167 @@
+import LockkeeperDomain
+import LockkeeperSQLite
+
+// Messages and what is said about one of them.
+extension BatchMerge {
+    mutating func apply(_ message: MessageEvent, _ event: Event) throws -> EventOutcome {
+        let index = try conversation(message.conversation)
+        let row = conversations[index].row
+        // Above every seq that the conversation has seen, a place cannot be taken; below, the id is
+        // looked up first, because most of what comes there is a redelivery. What was cleared lies
+        // below as well.
+        let mayBeTaken = message.sequence.map { $0 <= conversations[index].topSeq } ?? false
+        if !mayBeTaken, let inserted = try table.insert(message, into: row) {
+            try rowChanged(RowChange(inserted, of: index, inserted: message))
+            return .inserted
+        }
+        let writes = RegisterWrites(message)
+        if let stored = try table.find(message.id.bytes, in: row) {
+            return try merge(writes, into: stored, event, at: index)
+        }
+        let isCleared = conversations[index].isCleared(message.sequence)
+        if rules.seqIsUnique, let seq = message.sequence,
+            try table.isTaken(seq, in: row, byOtherThan: message.id.bytes)
+        {
+            return try refuseTakenSeq(
+                isCleared ? nil : event,
+                conversation: index,
+                message: message.id.bytes,
+                seq: seq
+            )
+        }
+        if isCleared {
+            // Late history below a clear has no content; that its place is taken stays known (M-7).
+            var gone = MessageRow(conversation: row, messageID: message.id.bytes)
+            _ = gone.take(writes, keepsSenders: false)
+            try put(gone, over: nil, at: index)
+            return .updated
+        }
+        guard let inserted = try table.insert(message, into: row) else {
+            preconditionFailure("a message that was not found could not be inserted")
+        }
+        try rowChanged(RowChange(inserted, of: index, inserted: message))
+        return .inserted
+    }
+
+    mutating func apply(_ edit: EditEvent, _ event: Event) throws -> EventOutcome {
+        let index = try conversation(edit.conversation)
+        let stored = try table.find(edit.id.bytes, in: conversations[index].row)
+        let mayWait = try judge(event, by: edit.editor, of: stored, edit.id, at: index)
+        if let outcome = mayWait { return outcome }
+        let writes = RegisterWrites(edit)
+        if let stored { return try merge(writes, into: stored, event, at: index) }
+        guard try table.hasRoomForWaiting(rules.limits.waitingMessageCountMax) else {
+            return try refuseWaiting(event, conversation: index, message: edit.id.bytes)
+        }
+        var row = MessageRow(conversation: conversations[index].row, messageID: edit.id.bytes)
+        _ = row.take(writes, keepsSenders: false)
+        try put(row, over: nil, at: index)
+        return .updated
+    }
+
+    mutating func apply(_ recall: RecallEvent, _ event: Event) throws -> EventOutcome {
+        let index = try conversation(recall.conversation)
+        let stored = try table.find(recall.id.bytes, in: conversations[index].row)
+        let mayWait = try judge(event, by: recall.recaller, of: stored, recall.id, at: index)
+        if let outcome = mayWait { return outcome }
+        let said = MessageRow.Recall(version: recall.version, by: recall.recaller?.bytes)
+        // Under the contract *author* only messages say who their author is: a recall that said it
+        // would allow itself.
+        let writes =
+            rules.authorDecides
+            ? RegisterWrites(recall).without(.sender) : RegisterWrites(recall)
+        return try end(recall.id, stored, writes, event, at: index) { $0.recall(said) }
+    }
+
+    mutating func apply(_ delete: DeleteEvent, _ event: Event) throws -> EventOutcome {
+        let index = try conversation(delete.conversation)
+        let stored = try table.find(delete.id.bytes, in: conversations[index].row)
+        return try end(delete.id, stored, RegisterWrites(delete), event, at: index) { $0.leave() }
+    }
+
+    /// Ends a message by a recall or a deletion, which is final whatever else it says (M-6, M-7).
+    private mutating func end(
+        _ id: MessageID,
+        _ stored: MessageTable.Stored?,
+        _ writes: RegisterWrites<MessageField>,
+        _ event: Event,
+        at index: Int,
+        _ end: (inout MessageRow) -> Void
+    ) throws -> EventOutcome {
+        let conversation = conversations[index].row
+        let before =
+            stored?.row ?? MessageRow(conversation: conversation, messageID: id.bytes)
+        var after = before
+        end(&after)
+        let bare = after
+        var (outcome, wasCut) = after.take(writes, keepsSenders: false)
+        var takenSeq: Int64?
+        if rules.seqIsUnique, let seq = try seqTaken(by: after, before: before) {
+            // It is done without its seq.
+            takenSeq = seq
+            after = bare
+            (outcome, wasCut) = after.take(writes.without(.seq), keepsSenders: false)
+        }
+        let isNews = after != before || stored == nil
+        if isNews { try put(after, over: stored, at: index) }
+        if let takenSeq {
+            return try refuseTakenSeq(event, conversation: index, message: id.bytes, seq: takenSeq)
+        }
+        if isNews { return .updated }
+        return outcome.wasOlder || wasCut || isOvertaken(event, by: after) ? .stale : .duplicate
+    }
+
+    /// Whether a recall or deletion says less than what is stored.
+    private func isOvertaken(_ event: Event, by row: MessageRow) -> Bool {
+        guard case .recall(let recall) = event else { return false }
+        return row.recall
+            != MessageRow.Recall(version: recall.version, by: recall.recaller?.bytes)
+    }
+
+    /// Merges fields into a message that is known.
+    private mutating func merge(
+        _ writes: RegisterWrites<MessageField>,
+        into stored: MessageTable.Stored,
+        _ event: Event,
+        at index: Int
+    ) throws -> EventOutcome {
+        let before = stored.row
+        var after = before
+        let namesSender = if case .message = event { rules.authorDecides } else { false }
+        let (outcome, wasCut) = after.take(writes, keepsSenders: namesSender)
+        let isWithoutContent =
+            before.isWithoutContent || conversations[index].isCleared(after.leastSeq)
+        if rules.seqIsUnique, let seq = try seqTaken(by: after, before: before) {
+            return try refuseTakenSeq(
+                isWithoutContent ? nil : event,
+                conversation: index,
+                message: before.messageID,
+                seq: seq
+            )
+        }
+        // Of a message without content nothing is put aside, because its end takes out what was put
+        // aside before: otherwise the rows would depend on which came first (I-5).
+        if !isWithoutContent { try putAside(outcome.losers, of: after, conversation: index) }
+        let isNews = after != before
+        if isNews { try put(after, over: stored, at: index) }
+        if outcome.lostItself, !isWithoutContent { return .quarantined }
+        if isNews {
+            // What waited for the sender may have recalled it meanwhile; shown it was all the same.
+            return after.state == .shown && before.state != .shown && !isWithoutContent
+                ? .inserted : .updated
+        }
+        // What a message without content no longer takes has been overtaken by its end.
+        return outcome.wasOlder || wasCut ? .stale : .duplicate
+    }
+
+    /// The seq that a message would take from another one.
+    private func seqTaken(by after: MessageRow, before: MessageRow) throws -> Int64? {
+        guard let seq = after.seq, seq != before.seq else { return nil }
+        let isTaken = try table.isTaken(
+            seq,
+            in: after.conversation,
+            byOtherThan: after.messageID
+        )
+        return isTaken ? seq : nil
+    }
+}

@@ -1,0 +1,119 @@
+import LockkeeperDomain
+import LockkeeperSQLite
+
+// What cannot be merged.
+extension BatchMerge {
+    func putAside(_ later: LaterEvent) throws -> EventOutcome {
+        let isNew = try quarantine.put(
+            QuarantineTable.Item(
+                reason: .later,
+                explanation: "events of type \(later.type) are merged later",
+                content: later.line
+            )
+        )
+        return isNew ? .quarantined : .duplicate
+    }
+
+    func putAside(
+        _ event: Event,
+        _ reason: QuarantineTable.Reason,
+        conversation: [UInt8]? = nil,
+        message: [UInt8]? = nil,
+        seq: Int64? = nil
+    ) throws {
+        try quarantine.put(
+            QuarantineTable.Item(
+                reason: reason,
+                explanation: reason.sentence,
+                conversation: conversation,
+                message: message,
+                seq: seq,
+                content: EventEncoder.line(event)
+            )
+        )
+    }
+
+    /// No room is left for what waits.
+    func refuseWaiting(
+        _ event: Event,
+        conversation index: Int,
+        message: [UInt8]
+    ) throws -> EventOutcome {
+        try putAside(
+            event,
+            .tooManyWaitingMessages,
+            conversation: conversations[index].id,
+            message: message
+        )
+        return .quarantined
+    }
+
+    /// Somebody else than the author edits or recalls (M-5).
+    func refuseUnauthorised(
+        _ event: Event,
+        conversation index: Int,
+        message: [UInt8]
+    ) throws -> EventOutcome {
+        try putAside(
+            event,
+            .unauthorised,
+            conversation: conversations[index].id,
+            message: message
+        )
+        return .quarantined
+    }
+
+    /// Another message holds the seq: the event is put aside whole. Of a message without content
+    /// nothing is kept (`nil`), because it might be text; its end has overtaken it.
+    func refuseTakenSeq(
+        _ event: Event?,
+        conversation index: Int,
+        message: [UInt8],
+        seq: Int64
+    ) throws -> EventOutcome {
+        guard let event else { return .stale }
+        try putAside(
+            event,
+            .seqTaken,
+            conversation: conversations[index].id,
+            message: message,
+            seq: seq
+        )
+        return .quarantined
+    }
+
+    /// Puts the losers of a conflict aside, one row per field and content, so that every order of
+    /// arrival leaves the same rows (M-3).
+    func putAside(
+        _ losers: [Registers<MessageField>.Loser],
+        of row: MessageRow,
+        conversation index: Int
+    ) throws {
+        for loser in losers {
+            var writer = JSONWriter()
+            writer.beginObject()
+            writer.key("conversation")
+            writer.string(utf8: conversations[index].id)
+            writer.key("id")
+            writer.string(utf8: row.messageID)
+            writer.key("version")
+            writer.integer(loser.version)
+            writer.key(loser.field.name)
+            switch loser.value {
+            case .integer(let number): writer.integer(number)
+            case .text(let bytes) where loser.field == .attachments: writer.raw(bytes)
+            case .text(let bytes): writer.string(utf8: bytes)
+            }
+            writer.endObject()
+            try quarantine.put(
+                QuarantineTable.Item(
+                    reason: .conflict,
+                    explanation: "another \(loser.field.name) came at version \(loser.version)",
+                    conversation: conversations[index].id,
+                    message: row.messageID,
+                    content: writer.bytes
+                )
+            )
+        }
+    }
+}
