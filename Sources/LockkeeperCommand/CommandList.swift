@@ -26,7 +26,10 @@ enum CommandList {
         CheckCommand.self,
         DemoCommand.self,
         BenchContentionCommand.self,
+        BenchNotifyCommand.self,
+        BenchSubscribersCommand.self,
         BenchWorkerCommand.self,
+        BenchNoticeWorkerCommand.self,
         SimulateSwitchCommand.self,
         SimulateWorkerCommand.self,
     ]

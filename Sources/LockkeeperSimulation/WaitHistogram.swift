@@ -1,9 +1,9 @@
 import LockkeeperDomain
 
-/// Durations, counted in buckets: quantiles of any number of waits in a few hundred bytes.
+/// Durations, counted in buckets: quantiles of any number of waits in a few kilobytes.
 ///
-/// A bucket is an eighth of a power of two of nanoseconds, so that a quantile is at most an eighth
-/// too large; the largest duration is kept exactly.
+/// A bucket is a 32nd of a power of two of nanoseconds, so that a quantile is at most a 32nd too
+/// large; the largest duration is kept exactly.
 package struct WaitHistogram: Sendable, Hashable {
     /// How many durations were added.
     package private(set) var count = 0
@@ -59,17 +59,17 @@ package struct WaitHistogram: Sendable, Hashable {
         count = buckets.reduce(0, +)
     }
 
-    // The first eight buckets hold one number each; after them, eight to each power of two.
+    // The first 32 buckets hold one number each; after them, 32 to each power of two.
 
     private static func bucket(of nanoseconds: Int64) -> Int {
-        guard nanoseconds >= 8 else { return Int(nanoseconds) }
+        guard nanoseconds >= 32 else { return Int(nanoseconds) }
         let exponent = 63 - nanoseconds.leadingZeroBitCount
-        return (exponent - 2) * 8 + Int((nanoseconds >> (exponent - 3)) & 7)
+        return (exponent - 4) * 32 + Int((nanoseconds >> (exponent - 5)) & 31)
     }
 
     private static func upperBound(of bucket: Int) -> Int64 {
-        guard bucket >= 8 else { return Int64(bucket) }
-        let exponent = bucket / 8 + 2
-        return Int64(clamping: UInt64(bucket % 8 + 9) << UInt64(exponent - 3) - 1)
+        guard bucket >= 32 else { return Int64(bucket) }
+        let exponent = bucket / 32 + 4
+        return Int64(clamping: UInt64(bucket % 32 + 33) << UInt64(exponent - 5) - 1)
     }
 }

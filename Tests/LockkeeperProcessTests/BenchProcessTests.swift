@@ -44,6 +44,42 @@ struct BenchProcessTests {
         #expect(report.lockkeeper.busyCount == 0)
     }
 
+    @Test("every row that is committed is read in another process, on both sides")
+    func notify() async throws {
+        let ratio = try await Self.withFolder { root in
+            try await NotifyRun(
+                commitCount: 50,
+                repeatCount: 2,
+                program: CommandRunner.program,
+                root: root
+            ) { _ in }.run().ratio
+        }
+        #expect(ratio > 0)
+    }
+
+    @Test("subscribers are told everything while one of them is stopped and writers go on")
+    func subscribers() async throws {
+        var plan = SubscribersPlan()
+        plan.subscriberCount = 5
+        plan.time = .milliseconds(500)
+        plan.repeatCount = 1
+        let report = try await Self.withFolder { root in
+            try await SubscribersRun(plan, program: CommandRunner.program, root: root) { _ in }
+                .run()
+        }
+        #expect(report.alone.busyCount == 0 && report.heard.busyCount == 0)
+        #expect(report.p90Ratio > 0 && report.p99Ratio > 0)
+    }
+
+    private static func withFolder<Value>(_ body: (String) async throws -> Value) async throws
+        -> Value
+    {
+        let root = "/tmp/lk-bench-\(String(UInt64.random(in: 0 ... .max), radix: 36))"
+        try FileSystem.makeDirectory(root, mode: 0o700)
+        defer { try? FileSystem.removeTree(root) }
+        return try await body(root)
+    }
+
     /// Runs a plan for a moment; for longer where other work on the machine left nobody the time to
     /// commit.
     private func run(_ plan: ContentionPlan) async throws -> ContentionReport {
@@ -60,10 +96,10 @@ struct BenchProcessTests {
         var plan = plan
         plan.time = time
         plan.repeatCount = 1
-        let root = "/tmp/lk-bench-\(String(UInt64.random(in: 0 ... .max), radix: 36))"
-        try FileSystem.makeDirectory(root, mode: 0o700)
-        defer { try? FileSystem.removeTree(root) }
-        let run = ContentionRun(plan, program: CommandRunner.program, root: root) { _ in }
-        return try await run.run()
+        let planned = plan
+        return try await Self.withFolder { root in
+            try await ContentionRun(planned, program: CommandRunner.program, root: root) { _ in }
+                .run()
+        }
     }
 }

@@ -11,6 +11,9 @@
 
 #include <stdint.h>
 
+/* What it costs at the least to tell another process. */
+#include "CLockkeeperHops.h"
+
 typedef struct lk_baseline lk_baseline;
 
 /* Makes a database. `schema` is the SQL of the product's tables; `vfs` may be NULL. */

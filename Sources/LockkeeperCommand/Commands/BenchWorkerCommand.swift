@@ -58,7 +58,7 @@ struct BenchWorkerCommand: Command {
     }
 
     /// The instant that the benchmark names on the standard input.
-    private static func start() throws -> MonotonicInstant {
+    static func start() throws -> MonotonicInstant {
         let input = FileDescriptor(owning: 0)
         let bytes = try input.readToEnd(limit: 64)
         let text = String(decoding: bytes, as: UTF8.self)
@@ -72,7 +72,8 @@ struct BenchWorkerCommand: Command {
         return MonotonicInstant(nanoseconds: nanoseconds)
     }
 
-    private static func duration(
+    /// An option in microseconds.
+    static func duration(
         _ name: String,
         _ arguments: Arguments
     ) throws(UsageError) -> Duration? {

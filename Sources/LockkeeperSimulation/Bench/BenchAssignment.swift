@@ -52,6 +52,11 @@ package struct BenchAssignment: Sendable, Hashable {
         ]
     }
 
+    /// The process that does it.
+    var part: BenchProcesses.Part {
+        BenchProcesses.Part(name: "worker \(number)", arguments: arguments)
+    }
+
     private static func microseconds(_ duration: Duration) -> String {
         "\(duration.wholeNanoseconds / 1000)"
     }

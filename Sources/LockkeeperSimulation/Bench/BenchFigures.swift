@@ -10,6 +10,7 @@ package struct BenchFigures: Sendable, Hashable {
     package var gap: Duration
     /// The waits of all commits; see ``BenchTally/waits``.
     package var p50: Duration
+    package var p90: Duration
     package var p99: Duration
     package var p999: Duration
     /// Writes that were refused because their wait was over.
@@ -29,6 +30,7 @@ package struct BenchFigures: Sendable, Hashable {
         fairness = mean > 0 ? Double(least) / mean : 0
         gap = tallies.map(\.gap).max() ?? .zero
         p50 = waits.quantile(0.5)
+        p90 = waits.quantile(0.9)
         p99 = waits.quantile(0.99)
         p999 = waits.quantile(0.999)
         busyCount = Double(tallies.map(\.busyCount).reduce(0, +))
@@ -42,6 +44,7 @@ package struct BenchFigures: Sendable, Hashable {
         fairness = median(runs.map(\.fairness))
         gap = median(runs.map(\.gap))
         p50 = median(runs.map(\.p50))
+        p90 = median(runs.map(\.p90))
         p99 = median(runs.map(\.p99))
         p999 = median(runs.map(\.p999))
         busyCount = median(runs.map(\.busyCount))
@@ -60,8 +63,8 @@ package struct BenchFigures: Sendable, Hashable {
     private var members: [(String, Double)] {
         [
             ("commits_per_s", commitsPerSecond), ("fair", fairness), ("gap", gap.milliseconds),
-            ("p50", p50.milliseconds), ("p99", p99.milliseconds), ("p999", p999.milliseconds),
-            ("busy", busyCount),
+            ("p50", p50.milliseconds), ("p90", p90.milliseconds), ("p99", p99.milliseconds),
+            ("p999", p999.milliseconds), ("busy", busyCount),
         ]
     }
 }
@@ -70,6 +73,15 @@ package struct BenchFigures: Sendable, Hashable {
 func median<Value: Comparable>(_ values: [Value]) -> Value {
     precondition(!values.isEmpty, "a median of something")
     return values.sorted()[(values.count - 1) / 2]
+}
+
+/// A number with a fixed count of decimals.
+func decimal(_ value: Double, _ places: Int = 2) -> String {
+    var scale = 1
+    for _ in 0..<places { scale *= 10 }
+    let scaled = Int((value * Double(scale)).rounded())
+    let digits = String(scaled % scale)
+    return "\(scaled / scale)." + String(repeating: "0", count: places - digits.count) + digits
 }
 
 extension Duration {

@@ -41,6 +41,16 @@ package struct BenchTally: Sendable, Hashable {
         end = last
     }
 
+    /// Reads the line that a worker has printed.
+    ///
+    /// - Throws: ``SimulationError/unreadableOutput(process:line:)``.
+    init(printed line: String) throws(SimulationError) {
+        guard let tally = BenchTally(line: line) else {
+            throw .unreadableOutput(process: "a worker", line: line)
+        }
+        self = tally
+    }
+
     /// The tally as a line.
     package var line: String {
         let counts = [

@@ -170,13 +170,48 @@ package struct BenchWorker: Sendable {
         limits.batchEventCountMax = assignment.batchCount
         limits.queueEventCountMax = assignment.batchCount * Self.readyBatchCount
         limits.admissionWaitMax = Self.waitMax
-        let workspace = try await Workspace.openApart(
-            at: root,
+        let workspace = try await Self.open(
+            root,
             name: "bench-\(assignment.number)",
-            schemas: [.messages],
             limits: limits,
             vfs: vfs
         )
         return (workspace, try MessageStore(try await workspace.session(Self.account)))
+    }
+}
+
+// What all processes of a benchmark share.
+extension BenchWorker {
+    /// Opens the workspace in a benchmark's folder.
+    static func open(
+        _ folder: String,
+        name: String,
+        limits: Limits = Limits(),
+        clock: any MonotonicClock = SystemClock(),
+        vfs: String? = nil
+    ) async throws -> Workspace {
+        try await Workspace.openApart(
+            at: folder,
+            name: name,
+            schemas: [.messages],
+            limits: limits,
+            clock: clock,
+            vfs: vfs
+        )
+    }
+
+    /// Makes the workspace with its active account.
+    ///
+    /// - Parameter statement: what else is made in its database.
+    static func makeAccount(
+        in folder: String,
+        vfs: String? = nil,
+        running statement: String? = nil
+    ) async throws {
+        let workspace = try await open(folder, name: "bench", vfs: vfs)
+        try await workspace.addAccount(account)
+        let session = try await workspace.activate(account)
+        if let statement { try await session.database.write { try $0.execute(statement) } }
+        await workspace.close()
     }
 }

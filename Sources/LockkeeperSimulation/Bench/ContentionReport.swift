@@ -48,12 +48,3 @@ extension BenchFigures {
             + " busy \(Int(busyCount.rounded()))"
     }
 }
-
-/// A number with a fixed count of decimals.
-private func decimal(_ value: Double, _ places: Int = 2) -> String {
-    var scale = 1
-    for _ in 0..<places { scale *= 10 }
-    let scaled = Int((value * Double(scale)).rounded())
-    let digits = String(scaled % scale)
-    return "\(scaled / scale)." + String(repeating: "0", count: places - digits.count) + digits
-}

@@ -1,0 +1,48 @@
+import LockkeeperDomain
+import LockkeeperPlatform
+import LockkeeperSimulation
+
+/// `bench notify`: from a commit to the row that another process reads, beside two hops in C.
+struct BenchNotifyCommand: Command {
+    static let name = "bench notify"
+    static let usage = "[options]"
+    static let summary = "measure from a commit to the row read in another process"
+    static let details = """
+        A process commits one row each 1 to 2 ms, a second one keeps the hub, a third one hears of
+        each commit through its feed and reads the row. Beside it, in turn, the same three processes
+        in plain C: a commit, two socket hops, a read. Times begin when
+        the COMMIT has returned. What is printed are medians, and the median of the pairs' ratios.
+
+          lockkeeper bench notify --commits 2000 --repeat 5 --json
+        """
+    static let options: [OptionSpecification] = [
+        .value("commits", "N", "commits in each measurement [2000]"),
+        .value("repeat", "N", "how often both are measured [5]"),
+    ]
+
+    private let commitCount: Int
+    private let repeatCount: Int
+
+    init(_ arguments: inout Arguments) throws(UsageError) {
+        commitCount = try arguments.integer("commits", in: 1...100_000) ?? 2000
+        repeatCount = try arguments.integer("repeat", in: 1...100) ?? 5
+    }
+
+    func run(in context: CommandContext) async throws -> ExitCode {
+        let console = context.console
+        let folder = try ScratchFolder(kept: context.options.namedRoot, for: "bench")
+        defer { folder.remove() }
+        let report = try await NotifyRun(
+            commitCount: commitCount,
+            repeatCount: repeatCount,
+            program: try context.program,
+            root: folder.path
+        ) { console.note($0) }.run()
+        if context.options.isJSON {
+            try console.print { report.write(into: &$0) }
+        } else {
+            for line in report.lines { try console.print(line) }
+        }
+        return .success
+    }
+}
