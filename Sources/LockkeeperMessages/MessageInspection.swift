@@ -10,6 +10,12 @@ enum MessageInspection {
         looks.map { look in StoreInspection.Probe(from: .deep) { try look($0, account.ownID) } }
     }
 
+    /// What is wrong with the tables of messages, on a connection that is inside a transaction: codes
+    /// and subjects.
+    static func findings(_ connection: Connection, ownID: [UInt8]?) throws -> [String] {
+        try looks.flatMap { try $0(connection, ownID) }.map { "\($0.code) \($0.subject)" }
+    }
+
     private typealias Look =
         @Sendable (Connection, _ ownID: [UInt8]?) throws -> [StoreInspection.Finding]
 
@@ -75,7 +81,11 @@ enum MessageInspection {
                 WHERE state > 1 AND (body IS NOT NULL OR mentions IS NOT NULL
                     OR attachments IS NOT NULL OR extra IS NOT NULL
                     OR EXISTS (SELECT 1 FROM lk_reaction r WHERE r.message = lk_message.id)
-                    OR EXISTS (SELECT 1 FROM lk_fact f WHERE f.message = lk_message.id))
+                    OR EXISTS (SELECT 1 FROM lk_fact f WHERE f.message = lk_message.id)
+                    OR EXISTS (SELECT 1 FROM lk_quarantine q JOIN lk_conversation c
+                        ON c.conversation_id = q.conversation_id
+                        WHERE c.id = lk_message.conversation AND q.message_id = lk_message.message_id
+                            AND q.reason IN ('conflict', 'unauthorised')))
                 """,
                 ownID: nil,
                 code: "recalled-content",

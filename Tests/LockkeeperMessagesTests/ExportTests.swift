@@ -27,13 +27,16 @@ struct ExportTests {
     }
 
     // I-5
-    @Test("export, import and export again give the same bytes, cursors included")
-    func roundTrip() async throws {
+    @Test(
+        "export, import and export again give the same bytes, cursors included",
+        arguments: ServerContract.Authority.allCases
+    )
+    func roundTrip(authority: ServerContract.Authority) async throws {
         let seed = UInt64.random(in: 0 ... .max)
         print("export round trip: seed \(seed)")
         var generator = SeededGenerator(seed: seed)
-        try await withAccount { account in
-            for number in 0..<12 {
+        try await withAccount(contract: ServerContract(authority: authority)) { account in
+            for number in 0..<20 {
                 let source = try await account.another(try AccountID("source \(number)"))
                 let target = try await account.another(try AccountID("target \(number)"))
                 let pool = EventPool.random(&generator)

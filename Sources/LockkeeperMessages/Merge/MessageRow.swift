@@ -45,7 +45,8 @@ struct MessageRow: Equatable {
     private(set) var recall: Recall?
     private(set) var isGone = false
     /// The smallest and largest seq that any event gave the message. Both only grow apart, so that
-    /// what was decided by one of them stays decided, whichever comes first.
+    /// what was decided by one of them stays decided, whichever comes first. Once the message is gone
+    /// the smallest has no more to say.
     private(set) var leastSeq: Int64?
     private(set) var mostSeq: Int64?
     /// Senders that messages named beside the one that stands, sorted (M-5).
@@ -105,7 +106,8 @@ struct MessageRow: Equatable {
         let senderBefore = registers.bytes(.sender)
         let outcome = registers.write(kept)
         if case .integer(let seq) = kept[.seq] {
-            leastSeq = min(leastSeq ?? seq, seq)
+            // What is gone cannot be cleared.
+            leastSeq = isGone ? nil : min(leastSeq ?? seq, seq)
             mostSeq = max(mostSeq ?? seq, seq)
         }
         if keepsSenders, case .text(let said) = kept[.sender] {
@@ -133,8 +135,7 @@ struct MessageRow: Equatable {
         isGone = true
         recall = nil
         registers.keep(only: MessageField.keptWhenGone)
-        // What is gone cannot be cleared, and nobody edits it.
-        leastSeq = registers.integer(.seq)
+        leastSeq = nil
         otherSenders = []
     }
 }
@@ -183,7 +184,7 @@ extension MessageRow {
         recall = row.optionalInt64(next).map {
             Recall(version: $0, by: row.optionalBytes(next + 1))
         }
-        leastSeq = row.optionalInt64(next + 2) ?? registers.integer(.seq)
+        leastSeq = isGone ? nil : row.optionalInt64(next + 2) ?? registers.integer(.seq)
         mostSeq = row.optionalInt64(next + 3) ?? registers.integer(.seq)
         if let others = row.optionalBytes(next + 4) {
             otherSenders = try FieldValue.people(others).map(\.bytes)

@@ -52,6 +52,24 @@ struct ConvergenceTests {
         }
     }
 
+    // M-5: people, bodies and versions are few, so that most edits and recalls are forged.
+    @Test("under the contract author edits and recalls of anybody converge in every order")
+    func author() async throws {
+        var generator = SeededGenerator(seed: Self.seed &+ 5)
+        print("convergence, author: seed \(Self.seed)")
+        try await withAccount(contract: ServerContract(authority: .author)) { account in
+            for number in 0..<60 {
+                try await expectAgreement(
+                    about: EventPool.random(&generator, count: number % 2 == 0 ? 4 : 9),
+                    Rehearsal(store: account.messages),
+                    exhaustiveCountMax: 4,
+                    randomCount: 30,
+                    &generator
+                )
+            }
+        }
+    }
+
     @Test(
         "three processes that deliver the same events at the same time leave what one leaves alone"
     )

@@ -55,9 +55,10 @@ struct Rehearsal {
         deliveries: [Delivery]
     ) async throws -> Disagreement? {
         let seen = try await observations(of: deliveries)
-        guard let first = seen.first, let other = seen.firstIndex(where: { $0 != first }) else {
-            return nil
-        }
+        // A store that every order leaves equally wrong is wrong as well.
+        guard let first = seen.first,
+            let other = seen.firstIndex(where: { $0 != first || !$0.findings.isEmpty })
+        else { return nil }
         return Disagreement(
             pool: pool,
             deliveries: (deliveries[0], deliveries[other]),
