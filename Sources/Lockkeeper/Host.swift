@@ -11,10 +11,16 @@ import Synchronization
 /// Nothing but this needs a host: helpers write, read, announce to each other and switch without one.
 public final class Host: Sendable {
     private let workspace: Workspace
-    /// The service manager's socket, which outlives what serves on it.
-    private let inherited: Int32?
+    private let parts: Parts
     /// `nil` once it was closed, and while the process is suspended.
     private let service: Mutex<Service?>
+
+    /// What outlives a suspension.
+    fileprivate struct Parts: Sendable {
+        /// The service manager's socket, which outlives what serves on it.
+        let inherited: Int32?
+        let note: @Sendable (HostNote) -> Void
+    }
 
     /// What serves, and the lock that gives the right to. The hub is the workspace's
     /// (``HubSeat``), because a helper's may become the host's.
@@ -27,23 +33,29 @@ public final class Host: Sendable {
         /// keeps nobody from serving: the host asks again with each tick.
         ///
         /// - Throws: ``LockkeeperError`` with the code `hostRunning`.
-        static func start(_ workspace: Workspace, inheriting inherited: Int32?) throws -> Service {
+        static func start(_ workspace: Workspace, _ parts: Parts) throws -> Service {
             guard let host = try workspace.membership.tryAcquire(.host, .exclusive) else {
                 let holders = try workspace.membership.holders(of: .host)
                 throw LockkeeperError.hostRunning(workspace.root, holders.map(\.description))
             }
             let soon = Deadline(after: hubWaitMax, from: SystemClock().now())
-            _ = try workspace.hubSeat.takeForHost(workspace, inheriting: inherited, until: soon)
-            let upkeep = try LogUpkeep(workspace) { tick($0, inheriting: inherited) }
+            _ = try workspace.hubSeat.takeForHost(
+                workspace,
+                inheriting: parts.inherited,
+                until: soon
+            )
+            let upkeep = try LogUpkeep(workspace) { tick($0, parts) }
             let inboxes = try InboxUpkeep(workspace)
             return Service(upkeep: upkeep, inboxes: inboxes, host: host)
         }
 
         /// What a host does once a second beside its care for the logs.
-        private static func tick(_ workspace: Workspace, inheriting inherited: Int32?) {
+        private static func tick(_ workspace: Workspace, _ parts: Parts) {
             // A socket that cannot be opened now is tried again with the next tick.
             let now = Deadline(after: .zero, from: SystemClock().now())
-            _ = try? workspace.hubSeat.takeForHost(workspace, inheriting: inherited, until: now)
+            let seat = workspace.hubSeat
+            _ = try? seat.takeForHost(workspace, inheriting: parts.inherited, until: now)
+            if let strangers = seat.takeStrangers() { parts.note(.strangersRefused(strangers)) }
             // A watchdog that is not told has the host started again: only who still holds HOST, in
             // the file that newcomers lock, tells it.
             guard ServiceManager.wantsWatchdog,
@@ -61,11 +73,11 @@ public final class Host: Sendable {
 
     fileprivate init(
         _ workspace: Workspace,
-        inheriting inherited: Int32?,
+        _ parts: Parts,
         _ service: consuming sending Service
     ) {
         self.workspace = workspace
-        self.inherited = inherited
+        self.parts = parts
         self.service = Mutex(service)
     }
 
@@ -96,7 +108,7 @@ public final class Host: Sendable {
     ///   host meanwhile.
     func goOn() throws {
         if service.withLock({ $0 != nil }) { return }
-        var fresh: Service? = try .start(workspace, inheriting: inherited)
+        var fresh: Service? = try .start(workspace, parts)
         service.withLock { swap(&$0, &fresh) }
     }
 }
@@ -108,14 +120,18 @@ extension Workspace {
     ///   another host serves.
     public func serve() async throws -> Host { try await serve(inheriting: nil) }
 
-    /// The same on a socket that the service manager has bound at the notifier's path.
-    package func serve(inheriting inherited: Int32?) async throws -> Host {
+    /// The same for a program that runs as a service.
+    ///
+    /// - Parameters:
+    ///   - inherited: a socket that the service manager has bound at the notifier's path.
+    ///   - note: told what an operator should know, on a thread of the host's that may wait.
+    package func serve(
+        inheriting inherited: Int32?,
+        noting note: @escaping @Sendable (HostNote) -> Void = { _ in }
+    ) async throws -> Host {
         try await work { workspace in
-            let host = Host(
-                workspace,
-                inheriting: inherited,
-                try .start(workspace, inheriting: inherited)
-            )
+            let parts = Host.Parts(inherited: inherited, note: note)
+            let host = Host(workspace, parts, try .start(workspace, parts))
             workspace.state.withLock { $0.host = Weak(host) }
             return host
         }

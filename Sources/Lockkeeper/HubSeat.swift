@@ -54,6 +54,9 @@ final class HubSeat: Sendable {
     /// Whether this process keeps the hub.
     var isServing: Bool { isKept && state.withLock { $0.hub != nil } }
 
+    /// Takes what the hub that this process keeps knows of other users' connections.
+    func takeStrangers() -> Strangers? { state.withLock { $0.hub }?.takeStrangers() }
+
     /// A feed of this process begins to listen.
     func enter() { state.withLock { $0.feedCount += 1 } }
 

@@ -1,5 +1,6 @@
 import Lockkeeper
 import LockkeeperPlatform
+import LockkeeperSystemd
 
 /// What commands that run for long do about signals that they wait for.
 enum AwaitedSignal {
@@ -27,7 +28,11 @@ enum AwaitedSignal {
         do {
             try await workspace.suspend()
         } catch let error as LockkeeperError where error.code == .busy {
-            console.note("lockkeeper: cannot stop yet: \(error)")
+            console.log(
+                "cannot stop yet: \(error)",
+                .warning,
+                [Journal.Field("LOCKKEEPER_CODE", error.code.rawValue)]
+            )
             return
         }
         try suspended()

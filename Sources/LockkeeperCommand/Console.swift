@@ -1,5 +1,6 @@
 import LockkeeperDomain
 import LockkeeperPlatform
+import LockkeeperSystemd
 import Synchronization
 
 /// The program's standard output and error.
@@ -63,6 +64,17 @@ final class Console: Sendable {
 
     /// Writes a line to the error stream. Where even that fails there is nobody left to tell.
     func note(_ line: String) { note(bytes: Array((line + "\n").utf8)) }
+
+    /// Says something to whoever operates the program: an entry of the journal with fields, where the
+    /// service manager leads the error stream there; a line of it otherwise.
+    func log(
+        _ message: String,
+        _ priority: Journal.Priority = .info,
+        _ fields: [Journal.Field] = []
+    ) {
+        if Journal.isStandardError, Journal.send(message, priority, fields) { return }
+        note("lockkeeper: \(message)")
+    }
 
     /// Writes one JSON value as a line to the error stream.
     func note(json body: (inout JSONWriter) -> Void) {

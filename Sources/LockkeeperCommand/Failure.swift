@@ -33,7 +33,7 @@ struct Failure: Sendable {
 
     /// Says it on the error stream.
     func report(on console: Console, asJSON isJSON: Bool) {
-        guard isJSON else { return console.note("lockkeeper: \(sentence)") }
+        guard isJSON else { return console.log(sentence, .error, fields) }
         console.note(json: { writer in
             writer.beginObject()
             writer.key("error")
@@ -51,6 +51,19 @@ struct Failure: Sendable {
             writer.endObject()
             writer.endObject()
         })
+    }
+
+    private var fields: [Journal.Field] {
+        var fields = [
+            Journal.Field("LOCKKEEPER_CODE", code),
+            Journal.Field("LOCKKEEPER_EXIT", "\(exitCode.rawValue)"),
+        ]
+        if let detail {
+            fields.append(Journal.Field("LOCKKEEPER_SUBJECT", detail.subject))
+            fields.append(Journal.Field("LOCKKEEPER_ANSWER", detail.answer.rawValue))
+            fields.append(Journal.Field("LOCKKEEPER_REMEDY", detail.remedy))
+        }
+        return fields
     }
 
     private static func exitCode(of errno: Errno) -> ExitCode {

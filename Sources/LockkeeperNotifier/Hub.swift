@@ -1,5 +1,5 @@
 package import LockkeeperDomain
-import LockkeeperPlatform
+package import LockkeeperPlatform
 import Synchronization
 
 /// The workspace's hub: writers announce their commits to it, subscribers hear of them from it.
@@ -87,6 +87,9 @@ package final class Hub: Sendable {
     /// Why the hub has stopped by itself; `nil` while it serves and after ``close()``.
     package var failure: NotifierError? { status.failure.withLock { $0 } }
 
+    /// Takes what is known of connections that were refused because they were another user's.
+    package func takeStrangers() -> Strangers? { status.strangers.withLock { $0.take() } }
+
     /// Passes on commits of this process; the others' come through the socket. Never waits.
     package func announce(_ range: ChangeRange) { mailbox.post(range) }
 
@@ -120,9 +123,31 @@ package final class Hub: Sendable {
     }
 }
 
+/// Connections of other users, which a hub refuses.
+package struct Strangers: Sendable, Hashable {
+    /// How many there were.
+    package fileprivate(set) var count = 0
+    /// Who made the last one; a kernel that does not tell is as good as another user.
+    package fileprivate(set) var last: PeerCredentials?
+
+    /// No connection.
+    fileprivate init() {}
+}
+
 /// What the hub's thread tells others.
 final class HubStatus: Sendable {
+    let strangers = Mutex<Strangers?>(nil)
     let connectionCount = Atomic<Int>(0)
     let isReachable = Atomic<Bool>(true)
     let failure = Mutex<NotifierError?>(nil)
+
+    /// Counts a connection of another user.
+    func note(stranger: PeerCredentials?) {
+        strangers.withLock { strangers in
+            var known = strangers ?? Strangers()
+            known.count += 1
+            known.last = stranger
+            strangers = known
+        }
+    }
 }

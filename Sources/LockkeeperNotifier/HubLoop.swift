@@ -151,7 +151,9 @@ final class HubLoop {
             lineByteCountMax: limits.notifierLineByteCountMax,
             lineDeadline: Deadline(after: lineWaitMax, from: now)
         )
-        guard (try? socket.peer())?.userID == Environment.userID else {
+        let peer = try? socket.peer()
+        guard let peer, peer.userID == Environment.userID else {
+            status.note(stranger: peer)
             return connection.close(
                 code: "not-permitted",
                 reason: "only the owner of the workspace may connect"

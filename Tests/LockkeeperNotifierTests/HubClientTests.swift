@@ -184,6 +184,10 @@ import Testing
             let text = String(decoding: output, as: UTF8.self)
             try #require(text.hasPrefix("{\"error\":\"not-permitted\""), "\(text)")
             try #require(!text.contains("generation"))
+            // Who operates it is told.
+            let strangers = try #require(fixture.hub.takeStrangers())
+            #expect(strangers.count == 1 && strangers.last?.userID == 65534)
+            #expect(fixture.hub.takeStrangers() == nil)
         }
     }
 }

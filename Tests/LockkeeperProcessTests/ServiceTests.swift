@@ -97,6 +97,109 @@ struct ServiceTests {
         #expect(try FileSystem.status(socket)?.identity == before)
     }
 
+    @Test(
+        "what the host says is an entry of the journal with fields where its error stream is that",
+        .enabled(if: mayMount, "only root may mount a journal's socket of the test's own")
+    )
+    func journal() async throws {
+        let workspace = try await TestWorkspace()
+        let (folder, journal) = try Self.journal(workspace)
+        let host = try Self.start(["host", "--root", workspace.root], journal: folder)
+        #expect(await host.nextLine()?.contains("ready") == true)
+        // A second one is refused, and says why.
+        let second = await (try Self.start(["host", "--root", workspace.root], journal: folder))
+            .end()
+        #expect(second.status == .exited(69) && second.errors == [])
+        let refusal = Self.fields(try #require(journal.receive()))
+        #expect(refusal["PRIORITY"] == "3" && refusal["SYSLOG_IDENTIFIER"] == "lockkeeper")
+        #expect(refusal["LOCKKEEPER_CODE"] == "hostRunning")
+        #expect(refusal["LOCKKEEPER_EXIT"] == "69")
+        #expect(refusal["MESSAGE"]?.contains("pid \(host.process.pid)") == true)
+        #expect(refusal["LOCKKEEPER_REMEDY"]?.isEmpty == false)
+        // What was redirected stays a line.
+        let line = try await workspace.run(["host"])
+        #expect(line.status == .exited(69) && line.errorText.hasPrefix("lockkeeper: "))
+
+        try host.process.signal(.terminate)
+        #expect(await host.end().errors == [])
+        let end = Self.fields(try #require(journal.receive()))
+        #expect(end["MESSAGE"]?.hasPrefix("ending on") == true && end["PRIORITY"] == "6")
+        #expect(end["LOCKKEEPER_ROOT"] == workspace.root)
+    }
+
+    @Test(
+        "another user who connects is refused, and the operator is told: in fields, or in a line",
+        .enabled(if: mayMount, "only root can run a program as another user, and mount"),
+        arguments: [true, false]
+    )
+    func stranger(isJournal: Bool) async throws {
+        let workspace = try await TestWorkspace()
+        let (folder, journal) = try Self.journal(workspace)
+        let host =
+            isJournal
+            ? try Self.start(["host", "--root", workspace.root], journal: folder)
+            : try workspace.start(["host"])
+        #expect(await host.nextLine()?.contains("ready") == true)
+        let socket = "\(workspace.root)/notifier.sock"
+        for path in [workspace.folder.path, workspace.root] { chmod(path, 0o711) }
+        chmod(socket, 0o666)
+        let program =
+            "use IO::Socket::UNIX; $hub = IO::Socket::UNIX->new(Peer => $ARGV[0]) or exit 3;"
+            + " print while <$hub>;"
+        let stranger = try RunningCommand(
+            ["--reuid=65534", "--clear-groups", "perl", "-e", program, socket],
+            program: "/usr/bin/setpriv"
+        )
+        #expect(await stranger.end().lines.first?.contains("not-permitted") == true)
+        if isJournal {
+            let entry = Self.fields(try #require(journal.receive()))
+            #expect(entry["LOCKKEEPER_CODE"] == "strangersRefused" && entry["PRIORITY"] == "4")
+            #expect(entry["MESSAGE"]?.contains("user 65534") == true)
+        } else {
+            while host.process.lastErrors.isEmpty { await Task.yield() }
+            #expect(host.process.lastErrors[0].contains("user 65534"))
+        }
+        try host.process.signal(.terminate)
+        #expect(await host.end().status == .exited(0))
+    }
+
+    /// A folder with a socket of the test's own that is to stand where the journal's stands.
+    private static func journal(_ workspace: TestWorkspace) throws -> (String, NotifySocket) {
+        let folder = workspace.folder.path("journal")
+        try FileSystem.makeDirectory(folder)
+        return (folder, try NotifySocket("\(folder)/socket"))
+    }
+
+    /// Starts the program with a journal of the test's own, to which its error stream seems to lead.
+    private static func start(_ arguments: [String], journal: String) throws -> RunningCommand {
+        let script = """
+            mount -t tmpfs none /run && mkdir -p /run/systemd/journal &&
+            mount --bind "$1" /run/systemd/journal && shift &&
+            JOURNAL_STREAM=$(stat -L -c %d:%i /proc/self/fd/2) exec "$@"
+            """
+        return try RunningCommand(
+            ["-m", "sh", "-c", script, "sh", journal, CommandRunner.program] + arguments,
+            program: "/usr/bin/unshare"
+        )
+    }
+
+    private static let mayMount: Bool = {
+        let run = try? ChildProcess(
+            program: "unshare",
+            arguments: ["-m", "mount", "-t", "tmpfs", "none", "/run"],
+            error: .null
+        ).wait()
+        return run == .exited(0)
+    }()
+
+    /// The fields of an entry in the journal's native format, of which none here has a line end in it.
+    private static func fields(_ entry: String) -> [String: String] {
+        let pairs = entry.split(separator: "\n").map {
+            $0.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
+        }
+        return Dictionary(pairs.map { (String($0[0]), String($0[1])) }) { $1 }
+    }
+
     private static func isInstalled(_ program: String) -> Bool {
         access("/usr/bin/\(program)", X_OK) == 0
     }

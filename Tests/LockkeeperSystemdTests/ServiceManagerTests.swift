@@ -50,6 +50,33 @@ import Testing
     }
 }
 
+@Suite struct JournalTests {
+    @Test("without a journal, or with a stream that is not the error stream, lines stay lines")
+    func noJournal() async {
+        await #expect(processExitsWith: .success) {
+            unsetenv("JOURNAL_STREAM")
+            try #require(!Journal.isStandardError)
+            for stream in ["", "nonsense", "1:2", "1:"] {
+                setenv("JOURNAL_STREAM", stream, 1)
+                try #require(!Journal.isStandardError, "\(stream)")
+            }
+            try #require(!isLibraryLoaded())
+        }
+    }
+
+    @Test("the error stream is the journal where JOURNAL_STREAM names its device and inode")
+    func journal() async {
+        await #expect(processExitsWith: .success) {
+            var status = stat()
+            fstat(2, &status)
+            setenv("JOURNAL_STREAM", "\(status.st_dev):\(status.st_ino)", 1)
+            try #require(Journal.isStandardError)
+            setenv("JOURNAL_STREAM", "\(status.st_dev):\(status.st_ino + 1)", 1)
+            try #require(!Journal.isStandardError)
+        }
+    }
+}
+
 /// Whether the process has libsystemd mapped.
 private func isLibraryLoaded() -> Bool {
     guard let library = dlopen("libsystemd.so.0", RTLD_NOW | RTLD_NOLOAD) else { return false }

@@ -19,6 +19,9 @@ struct HostCommand: Command {
         activated first, unless it is active. A second host of the same workspace is refused with
         the first one's pid. Helpers need no host: they write, read and switch without one.
 
+        What it has to say goes to the error stream; where that is the journal, as entries with the
+        fields LOCKKEEPER_CODE, LOCKKEEPER_ROOT, LOCKKEEPER_SUBJECT, LOCKKEEPER_REMEDY and so on.
+
         ^Z (SIGTSTP) suspends it first: it stops without a lock or a file of the workspace open, and
         serves again after SIGCONT, unless another host has come meanwhile.
 
@@ -40,7 +43,16 @@ struct HostCommand: Command {
         do {
             let host = try await workspace.serve(
                 inheriting: ServiceManager.socket(named: "notifier")
-            )
+            ) { [console = context.console, root = workspace.root] note in
+                console.log(
+                    "\(note)",
+                    .warning,
+                    [
+                        Journal.Field("LOCKKEEPER_CODE", note.code),
+                        Journal.Field("LOCKKEEPER_ROOT", root),
+                    ]
+                )
+            }
             let account = try await activeAccount(in: workspace, context)
             try context.console.print { writer in
                 writer.beginObject()
@@ -55,7 +67,11 @@ struct HostCommand: Command {
             try ServiceManager.notify(.ready)
             try ServiceManager.notify(.status(Self.serving(workspace, account)))
             let signal = try await serveUntilSignalled(workspace, context)
-            context.console.note("lockkeeper: ending on \(signal)")
+            context.console.log(
+                "ending on \(signal)",
+                .info,
+                [Journal.Field("LOCKKEEPER_ROOT", workspace.root)]
+            )
             try ServiceManager.notify(.stopping)
             // What runs is finished, and its sync.
             try ServiceManager.notify(.extendTimeout(workspace.limits.admissionWaitMax * 2))
