@@ -45,6 +45,8 @@ let package = Package(
             pkgConfig: "libsodium",
             providers: [.apt(["libsodium-dev"])]
         ),
+        // Without pkg-config: Debian's file sets a macro that SwiftPM does not take, and nothing needs.
+        .systemLibrary(name: "CLockkeeperUTF8Proc", providers: [.apt(["libutf8proc-dev"])]),
         .target(name: "CLockkeeperSystemd"),
         .target(name: "CLockkeeperFaultVFS", dependencies: ["CLockkeeperSQLite"]),
         .target(name: "CLockkeeperBaseline", dependencies: ["CLockkeeperSQLite"]),
@@ -56,6 +58,7 @@ let package = Package(
         room("LockkeeperPlatform", ["LockkeeperDomain", "CLockkeeperPlatform"]),
         room("LockkeeperSQLite", ["LockkeeperDomain", "CLockkeeperSQLite"]),
         room("LockkeeperCrypto", ["LockkeeperDomain", "CLockkeeperSodium"]),
+        room("LockkeeperText", ["CLockkeeperUTF8Proc"]),
         room("LockkeeperSystemd", ["LockkeeperDomain", "CLockkeeperSystemd"]),
 
         // 3 rooms
@@ -83,7 +86,7 @@ let package = Package(
             "LockkeeperMessages",
             [
                 "LockkeeperDomain", "LockkeeperPlatform", "LockkeeperSQLite", "LockkeeperCrypto",
-                "LockkeeperStorage", "LockkeeperIngest", "Lockkeeper",
+                "LockkeeperText", "LockkeeperStorage", "LockkeeperIngest", "Lockkeeper",
             ],
             plugins: ["EmbedSQL"]
         ),
@@ -142,6 +145,7 @@ let package = Package(
             ["LockkeeperTestSupport", "LockkeeperDomain", "LockkeeperSQLite", "CLockkeeperSQLite"]
         ),
         tests("LockkeeperCryptoTests", ["LockkeeperCrypto"]),
+        tests("LockkeeperTextTests", ["LockkeeperText"]),
         tests("LockkeeperSystemdTests", ["LockkeeperSystemd", "LockkeeperPlatform"]),
         tests(
             "LockkeeperLockingTests",
@@ -189,7 +193,8 @@ let package = Package(
             "LockkeeperMessagesTests",
             [
                 "LockkeeperDomain", "LockkeeperPlatform", "LockkeeperSQLite", "LockkeeperCrypto",
-                "LockkeeperStorage", "Lockkeeper", "LockkeeperMessages", "LockkeeperTesting",
+                "LockkeeperText", "LockkeeperStorage", "Lockkeeper", "LockkeeperMessages",
+                "LockkeeperTesting", "CLockkeeperSQLite",
             ]
         ),
         tests(

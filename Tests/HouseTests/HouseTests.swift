@@ -12,6 +12,7 @@ private let house: [String: Set<String>] = [
     "LockkeeperPlatform": ["LockkeeperDomain", "CLockkeeperPlatform", "Glibc", "Synchronization"],
     "LockkeeperSQLite": ["LockkeeperDomain", "CLockkeeperSQLite", "Glibc", "Synchronization"],
     "LockkeeperCrypto": ["LockkeeperDomain", "CLockkeeperSodium", "Glibc"],
+    "LockkeeperText": ["CLockkeeperUTF8Proc"],
     "LockkeeperSystemd": ["LockkeeperDomain", "CLockkeeperSystemd", "Glibc"],
     "LockkeeperLocking": ["LockkeeperDomain", "LockkeeperPlatform", "Glibc", "Synchronization"],
     "LockkeeperStorage": [
@@ -27,7 +28,8 @@ private let house: [String: Set<String>] = [
     ],
     "LockkeeperMessages": [
         "LockkeeperDomain", "LockkeeperPlatform", "LockkeeperSQLite", "LockkeeperCrypto",
-        "LockkeeperStorage", "LockkeeperIngest", "Lockkeeper", "Synchronization", "Glibc",
+        "LockkeeperText", "LockkeeperStorage", "LockkeeperIngest", "Lockkeeper", "Synchronization",
+        "Glibc",
     ],
     "LockkeeperTesting": [
         "LockkeeperDomain", "LockkeeperPlatform", "Lockkeeper", "LockkeeperMessages",
