@@ -24,6 +24,8 @@ public final class AccountDatabase: Sendable {
     private let feeds: FeedFactory
     /// Packets that wait as files; `nil` where nothing here takes any.
     let inbox: SessionInbox?
+    /// What is done while nobody writes; `nil` where nothing here does it.
+    let upkeep: SessionUpkeep?
     private let requiredState: AccountState?
     private let ending: SessionEnding
     private let isClosed = Atomic<Bool>(false)
@@ -40,6 +42,7 @@ public final class AccountDatabase: Sendable {
         users: DatabaseUsers,
         feeds: FeedFactory,
         inbox: SessionInbox?,
+        upkeep: SessionUpkeep?,
         limits: Limits,
         clock: any MonotonicClock,
         requiredState: AccountState?,
@@ -52,6 +55,7 @@ public final class AccountDatabase: Sendable {
         self.users = users
         self.feeds = feeds
         self.inbox = inbox
+        self.upkeep = upkeep
         self.limits = limits
         self.clock = clock
         self.requiredState = requiredState
@@ -185,7 +189,10 @@ public final class AccountDatabase: Sendable {
                 inbox.whenDrained(until: deadline) { continuation.resume() }
             }
         }
-        defer { inbox?.look() }
+        defer {
+            inbox?.look()
+            upkeep?.wrote()
+        }
         return try await mapped {
             try await withTaskCancellationHandler {
                 try await withCheckedThrowingContinuation { continuation in
@@ -217,9 +224,10 @@ public final class AccountDatabase: Sendable {
             class: admissionClass,
             waitMax: waitMax,
             body: body
-        ) { [inbox] result in
+        ) { [inbox, upkeep] result in
             completion(result)
             inbox?.look()
+            upkeep?.wrote()
         }
     }
 

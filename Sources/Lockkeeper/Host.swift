@@ -27,6 +27,7 @@ public final class Host: Sendable {
     fileprivate struct Service: ~Copyable, Sendable {
         let upkeep: LogUpkeep
         let inboxes: InboxUpkeep
+        let tidies: HostUpkeep
         let host: LockGuard
 
         /// Takes HOST, and the hub as soon as who has it gives it up. A helper that is stopped with it
@@ -46,7 +47,8 @@ public final class Host: Sendable {
             )
             let upkeep = try LogUpkeep(workspace) { tick($0, parts) }
             let inboxes = try InboxUpkeep(workspace)
-            return Service(upkeep: upkeep, inboxes: inboxes, host: host)
+            let tidies = try HostUpkeep(workspace)
+            return Service(upkeep: upkeep, inboxes: inboxes, tidies: tidies, host: host)
         }
 
         /// What a host does once a second beside its care for the logs.
@@ -95,6 +97,7 @@ public final class Host: Sendable {
     func stop() {
         guard let upkeep = service.withLock({ $0?.upkeep }) else { return }
         service.withLock { $0?.inboxes }?.close()
+        service.withLock { $0?.tidies }?.close()
         // It might take the hub once more.
         upkeep.close()
         workspace.hubSeat.vacate(workspace)

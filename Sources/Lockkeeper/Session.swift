@@ -70,6 +70,7 @@ public final class Session: Sendable {
         let database = database
         // Closing cannot fail; `blocking` only moves it off the cooperative pool.
         try? await blocking("lk-close") {
+            database.upkeep?.close()
             database.inbox?.close()
             database.close()
         }

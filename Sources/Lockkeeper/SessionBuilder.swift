@@ -42,6 +42,9 @@ struct SessionBuilder {
                     intake: intake
                 )
             }
+        let upkeep =
+            isReadOnly
+            ? nil : SessionUpkeep(workspace, steps: workspace.schemas.flatMap(\.upkeep))
         let ending = SessionEnding(wallClock: workspace.wallClock)
         let feeds = FeedFactory(
             parts: FeedReader.Parts(
@@ -66,6 +69,7 @@ struct SessionBuilder {
             users: users,
             feeds: feeds,
             inbox: inbox,
+            upkeep: upkeep,
             limits: workspace.limits,
             clock: workspace.clock,
             requiredState: isReadOnly ? nil : .active,
@@ -81,6 +85,7 @@ struct SessionBuilder {
             workspace: workspace
         )
         inbox?.attach(session)
+        upkeep?.attach(session)
         return session
     }
 

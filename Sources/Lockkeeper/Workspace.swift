@@ -177,12 +177,14 @@ public final class Workspace: Sendable {
                 role: role.recorded
             )
             var generator = SystemRandomNumberGenerator()
+            let bookkeeping = schemas.reduce(into: Set()) { $0.formUnion($1.bookkeeping) }
             let environment = StoreEnvironment(
                 clock: clock,
                 wallClock: wallClock,
                 bootID: identity.bootID,
                 jitterSeed: generator.next(),
                 vfs: vfs,
+                isBookkeeping: { bookkeeping.contains($0) },
                 admitsSuperseded: admitsSuperseded
             )
             let membership = try LockFileMembership(

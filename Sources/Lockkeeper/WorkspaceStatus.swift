@@ -46,6 +46,8 @@ public struct WorkspaceStatus: Sendable, Hashable {
         public fileprivate(set) var pins: [LogPin]
         /// Who has it open without Lockkeeper (I-10).
         public fileprivate(set) var foreignProcesses: [ForeignProcess]
+        /// What people should know of its tables, as sentences: an index that is behind, for example.
+        public fileprivate(set) var notes: [String]
         /// Why its files could not be looked at, as a sentence; `nil` where they could.
         public fileprivate(set) var problem: String?
     }
@@ -134,6 +136,8 @@ extension Workspace {
             account.logByteCount = try FileSystem.status(path + "-wal")?.size ?? 0
             account.isDegraded = account.logByteCount > Int64(limits.logByteCountDegraded)
             account.head = try reader.head().position
+            // A store that this program has not migrated yet has no such tables.
+            account.notes = schemas.flatMap { (try? $0.notes(reader.connection)) ?? [] }
             for kind in StoreKind.allCases { try files.trust(in: kind).check() }
         } catch {
             account.note(error)
@@ -163,6 +167,7 @@ extension WorkspaceStatus.Account {
             processes: [],
             pins: [],
             foreignProcesses: [],
+            notes: [],
             problem: nil
         )
     }

@@ -10,6 +10,7 @@ import Synchronization
 /// | class | up to | then | at the most |
 /// |---|---|---|---|
 /// | backfill | x = 1: no pause | in proportion | ``Limits/degradedBackfillPause`` from x = 2 on |
+/// | upkeep | x = 1: no pause | – | ``Limits/degradedBackfillPause`` |
 /// | live | x = 2: no pause | in proportion | ``Limits/degradedLivePause`` from x = 4 on |
 ///
 /// Each write of a class stands that far behind the one before, before it stands in the line: nobody
@@ -27,6 +28,7 @@ struct WritePace: Equatable {
         let excess = Double(logByteCount) / Double(max(1, limits.logByteCountDegraded))
         return switch admissionClass {
         case .backfill: limits.degradedBackfillPause * min(1, max(0, excess - 1))
+        case .upkeep: excess > 1 ? limits.degradedBackfillPause : .zero
         case .live: limits.degradedLivePause * min(1, max(0, (excess - 2) / 2))
         }
     }

@@ -4,4 +4,7 @@ public enum AdmissionClass: Sendable, Hashable, CaseIterable {
     case live
     /// Nobody does: history that is fetched, pruning, rebuilding.
     case backfill
+    /// What can be done at any time and changes nothing that anybody sees, like indexing: it goes where
+    /// nobody else of the process waits.
+    case upkeep
 }

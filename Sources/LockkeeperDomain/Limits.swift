@@ -117,6 +117,14 @@ public struct Limits: Sendable, Hashable {
     /// How long kept packets that could not be applied are left where nothing new came.
     public var inboxRetry = Backoff(least: .milliseconds(100), largest: .seconds(30))
 
+    /// For how long a process must not have written before it does what can be done at any time, like
+    /// indexing: so it comes in batches, and not behind every message of a conversation.
+    public var upkeepIdleAfter: Duration = .seconds(1)
+    /// How long one pass of that may take. The next one follows soon.
+    public var upkeepTimeMax: Duration = .milliseconds(500)
+    /// How long one pass of that may take while somebody writes: a twentieth of the time.
+    public var upkeepTimeMaxBesideOthers: Duration = .milliseconds(50)
+
     /// The defaults.
     public init() {}
 }

@@ -39,7 +39,9 @@ import LockkeeperDomain
 struct AdmissionLine<Work: Sendable>: Sendable {
     private var live: [Waiter] = []
     private var backfill: [Waiter] = []
+    private var upkeep: [Waiter] = []
     private var liveRunLength = 0
+    private var runLengthBeforeUpkeep = 0
     private var phase = Phase.idle
     private(set) var isClosed = false
     private(set) var suspension: Suspension?
@@ -55,6 +57,8 @@ struct AdmissionLine<Work: Sendable>: Sendable {
 
     /// How many live ones are admitted in a row while a backfill waits.
     static var liveRunLengthMax: Int { 7 }
+    /// How many others are admitted in a row while upkeep waits.
+    static var runLengthBeforeUpkeepMax: Int { 63 }
     /// How many follow the first of an admission, where the clock stands still.
     static var followerCountMax: Int { 63 }
 
@@ -130,7 +134,7 @@ struct AdmissionLine<Work: Sendable>: Sendable {
     }
 
     /// How many wait.
-    var count: Int { live.count + backfill.count }
+    var count: Int { live.count + backfill.count + upkeep.count }
 
     /// Whether the thread has gone.
     var hasEnded: Bool { phase == .ended }
@@ -185,6 +189,9 @@ struct AdmissionLine<Work: Sendable>: Sendable {
         if let index = backfill.firstIndex(where: { $0.ticket == ticket }) {
             return backfill.remove(at: index).work
         }
+        if let index = upkeep.firstIndex(where: { $0.ticket == ticket }) {
+            return upkeep.remove(at: index).work
+        }
         return nil
     }
 
@@ -208,11 +215,9 @@ struct AdmissionLine<Work: Sendable>: Sendable {
         if !expired.isEmpty {
             live.removeAll { $0.deadline.hasPassed(at: now) }
             backfill.removeAll { $0.deadline.hasPassed(at: now) }
+            upkeep.removeAll { $0.deadline.hasPassed(at: now) }
         }
-        let next = min(
-            live.lazy.map(\.deadline).min() ?? .never,
-            backfill.lazy.map(\.deadline).min() ?? .never
-        )
+        let next = [live, backfill, upkeep].lazy.joined().map(\.deadline).min() ?? .never
         return (expired, setTimer(for: next))
     }
 
@@ -222,6 +227,7 @@ struct AdmissionLine<Work: Sendable>: Sendable {
     private mutating func beginAnew(at now: MonotonicInstant) {
         for index in live.indices { live[index].beginAnew(at: now) }
         for index in backfill.indices { backfill[index].beginAnew(at: now) }
+        for index in upkeep.indices { upkeep[index].beginAnew(at: now) }
     }
 
     /// Asks the thread to hold nothing, not even a descriptor. Who waits goes on waiting.
@@ -245,7 +251,7 @@ struct AdmissionLine<Work: Sendable>: Sendable {
     /// Lets nobody in any more, and everybody out who waits, in the order in which they came.
     mutating func close() -> [Waiter] {
         isClosed = true
-        defer { (live, backfill) = ([], []) }
+        defer { (live, backfill, upkeep) = ([], [], []) }
         return waitersInOrder
     }
 
@@ -387,11 +393,24 @@ struct AdmissionLine<Work: Sendable>: Sendable {
         case .backfill:
             if backfill.count >= waiterCountMax { return false }
             backfill.append(waiter)
+        case .upkeep:
+            if upkeep.count >= waiterCountMax { return false }
+            upkeep.append(waiter)
         }
         return true
     }
 
     private mutating func takeFirst() -> Waiter? {
+        let isUpkeepsTurn = runLengthBeforeUpkeep >= Self.runLengthBeforeUpkeepMax
+        if !upkeep.isEmpty, isUpkeepsTurn || live.isEmpty && backfill.isEmpty {
+            runLengthBeforeUpkeep = 0
+            return upkeep.removeFirst()
+        }
+        runLengthBeforeUpkeep = upkeep.isEmpty ? 0 : runLengthBeforeUpkeep + 1
+        return takeFirstOfOthers()
+    }
+
+    private mutating func takeFirstOfOthers() -> Waiter? {
         if backfill.isEmpty {
             liveRunLength = 0
             return live.isEmpty ? nil : live.removeFirst()
@@ -405,8 +424,8 @@ struct AdmissionLine<Work: Sendable>: Sendable {
     }
 
     private var waitersInOrder: [Waiter] {
-        backfill.isEmpty
-            ? live : (live + backfill).sorted { $0.ticket.number < $1.ticket.number }
+        backfill.isEmpty && upkeep.isEmpty
+            ? live : (live + backfill + upkeep).sorted { $0.ticket.number < $1.ticket.number }
     }
 
     private mutating func setTimer(for deadline: Deadline) -> Deadline? {

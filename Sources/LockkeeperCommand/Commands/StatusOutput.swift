@@ -34,6 +34,7 @@ enum StatusOutput {
                         + " \(account.parkedPacketCount) are parked"
                 )
             }
+            lines += account.notes.map { "  \($0)" }
             if let problem = account.problem { lines.append("  cannot be read: \(problem)") }
             lines += account.processes.map { "  \(line($0))" }
             lines += account.pins.map { "  \(line($0))" }
@@ -96,6 +97,10 @@ enum StatusOutput {
             writer.member("degraded", account.isDegraded)
             writer.member("packets_waiting", account.waitingPacketCount)
             writer.member("packets_parked", account.parkedPacketCount)
+            writer.key("notes")
+            writer.beginArray()
+            for note in account.notes { writer.string(note) }
+            writer.endArray()
             writer.member("problem", account.problem)
             write(account.processes, into: &writer)
             write(account.pins, into: &writer)

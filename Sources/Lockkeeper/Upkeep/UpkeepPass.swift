@@ -1,0 +1,87 @@
+import LockkeeperDomain
+import LockkeeperPlatform
+import LockkeeperSQLite
+import LockkeeperStorage
+
+/// Does what schemas have to do at any time, in small transactions that go behind everything else.
+///
+/// A commit of somebody else's between two of them says that the account is in use: then it goes on for
+/// a moment only, so that writers wait for it seldom.
+struct UpkeepPass {
+    let session: Session
+    let steps: [UpkeepStep]
+    /// How long it may take.
+    let timeMax: Duration
+    /// How long it may take while others write.
+    let timeMaxBesideOthers: Duration
+
+    private let clock = SystemClock()
+
+    init(
+        _ session: Session,
+        steps: [UpkeepStep],
+        timeMax: Duration,
+        timeMaxBesideOthers: Duration
+    ) {
+        self.session = session
+        self.steps = steps
+        self.timeMax = timeMax
+        self.timeMaxBesideOthers = timeMaxBesideOthers
+    }
+
+    /// Goes through the steps. Blocks.
+    ///
+    /// - Parameter isWanted: asked before each transaction.
+    /// - Returns: whether everything is done.
+    /// - Throws: what a transaction throws. What was done before it stays done.
+    func run(while isWanted: () -> Bool) throws -> Bool {
+        let workspace = session.workspace
+        try workspace.beginOperation()
+        defer { workspace.endOperation() }
+        let began = clock.now()
+        var timeMax = timeMax
+        var head: Int64?
+        for step in steps {
+            var hasMore = true
+            while hasMore {
+                guard isWanted(), clock.now().duration(since: began) < timeMax else { return false }
+                let newest: Int64
+                (hasMore, newest) = try submit(step)
+                if let head, head != newest { timeMax = min(timeMax, timeMaxBesideOthers) }
+                head = newest
+            }
+        }
+        return true
+    }
+
+    /// Runs one step in a transaction of its own, and says which commit was the newest then.
+    private func submit(_ step: @escaping UpkeepStep) throws -> (Bool, Int64) {
+        let wallClock = session.workspace.wallClock
+        let monitor = Monitor<Result<(Bool, Int64), any Error>?>(nil)
+        session.database.submitFromInbox(
+            durability: .committed,
+            class: .upkeep,
+            waitMax: nil,
+            body: { connection, topics in
+                let hasMore = try step(connection, &topics, wallClock.milliseconds())
+                return (hasMore, try Self.newestCommit(connection))
+            },
+            completion: { result in
+                monitor.withLock { $0 = result.map(\.0) }
+                monitor.broadcast()
+            }
+        )
+        // Without a deadline: the line ends every wait by the one that it was given.
+        guard let result = monitor.wait(until: .never, for: { $0 }) else {
+            preconditionFailure("a wait without a deadline ends with a value")
+        }
+        return try result.get()
+    }
+
+    private static func newestCommit(_ connection: Connection) throws(SQLiteError) -> Int64 {
+        let select = try connection.statement("SELECT max(number) FROM lk_commit")
+        defer { select.reset() }
+        _ = try select.step()
+        return select.int64(0)
+    }
+}
