@@ -9,6 +9,9 @@ extension Schema {
             Migration(owner: "messages", name: $0.name, sql: $0.sql)
         },
         intake: MessageStore.intake,
-        probes: MessageInspection.probes(for:)
+        probes: { MessageInspection.probes(for: $0) + [SearchInspection.probe] },
+        bookkeeping: SearchLibrary.tables,
+        upkeep: [MessageStore.searchUpkeep],
+        notes: { try SearchStatus(reading: $0).notes }
     )
 }

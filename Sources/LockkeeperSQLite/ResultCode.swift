@@ -52,6 +52,7 @@ package struct ResultCode: RawRepresentable, Sendable, Hashable, CustomStringCon
     package static let ioErrorSync = ResultCode(SQLITE_IOERR, 4)
     package static let ioErrorDirectorySync = ResultCode(SQLITE_IOERR, 5)
     package static let corrupt = ResultCode(SQLITE_CORRUPT)
+    package static let damagedVirtualTable = ResultCode(SQLITE_CORRUPT, 1)
     package static let notFound = ResultCode(SQLITE_NOTFOUND)
     package static let full = ResultCode(SQLITE_FULL)
     package static let cannotOpen = ResultCode(SQLITE_CANTOPEN)

@@ -3,7 +3,8 @@ import LockkeeperSQLite
 
 // What follows from a change: the two places on which everything that derives from messages hangs.
 extension BatchMerge {
-    /// A message's row was written: summary and unread follow in the same transaction (I-3, I-16).
+    /// A message's row was written: summary, unread and what search must forget follow in the same
+    /// transaction (I-3, I-16).
     ///
     /// Called once for every row that was inserted, updated or removed, after it was written.
     mutating func rowChanged(_ change: RowChange) throws {
@@ -13,6 +14,7 @@ extension BatchMerge {
         }
         followSummary(change)
         followUnread(change)
+        try search.take(change)
     }
 
     /// A conversation's position, clear or fields changed.

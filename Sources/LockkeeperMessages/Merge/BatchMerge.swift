@@ -15,6 +15,7 @@ struct BatchMerge {
     let table: MessageTable
     let edges: CursorEdges
     let quarantine: QuarantineTable
+    var search: SearchChanges
     var conversations: [ConversationState] = []
     private var conversationIndex: [[UInt8]: Int] = [:]
     private var latest: Int?
@@ -30,6 +31,7 @@ struct BatchMerge {
         table = MessageTable(connection: connection)
         edges = CursorEdges(connection: connection, edgeCountMax: rules.limits.edgeCountMax)
         quarantine = QuarantineTable(connection: connection, limits: rules.limits, now: now)
+        search = SearchChanges(connection: connection)
     }
 
     /// Merges one event.

@@ -1,0 +1,162 @@
+import Lockkeeper
+import LockkeeperDomain
+import LockkeeperPlatform
+import LockkeeperSQLite
+
+extension MessageStore {
+    /// Looks for messages by their text, the newest first (see ``SearchPlace``).
+    ///
+    /// The answer is complete and true at any moment, also while the index of texts is behind: what is
+    /// not in it yet is looked through, and each hit is held against its message. Upper and lower case,
+    /// wide and narrow forms, composed and decomposed ones are the same; accents are not left out.
+    /// Pages are cut by keys, so that messages which arrive meanwhile shift nothing.
+    ///
+    /// - Parameters:
+    ///   - query: what to look for.
+    ///   - place: where the page before ended; `nil` begins with the newest.
+    ///   - limit: the largest number of hits.
+    /// - Throws: what ``AccountDatabase/read(_:)`` throws.
+    public func search(
+        _ query: SearchQuery,
+        after place: SearchPlace? = nil,
+        limit: Int
+    ) async throws -> [SearchHit] {
+        precondition(limit > 0, "a page has at least one hit")
+        let ownID = rules.ownID
+        return try await session.database.readConnection { connection in
+            var run = SearchRun(query, after: place, limit: limit, on: connection)
+            let needles = SearchNeedles(query.text, match: query.match)
+            return try run.run().map { key in
+                try Self.hit(key, needles, ownID, on: connection)
+            }
+        }
+    }
+
+    private static func hit(
+        _ key: SearchKey,
+        _ needles: SearchNeedles,
+        _ ownID: [UInt8]?,
+        on connection: Connection
+    ) throws -> SearchHit {
+        let select = try connection.statement(
+            """
+            SELECT message_id, seq, sender, sent_at, server_at, body, version, kind, incoming, state,
+                edited_at, reply_to, client_id, attachments, extra, recall_version
+            FROM lk_message WHERE id = ?1
+            """
+        )
+        try select.bind(1, key.row)
+        guard try select.step() else {
+            preconditionFailure("a hit's row is in the snapshot in which it was found")
+        }
+        defer { select.reset() }
+        let conversation = ConversationID(unchecked: key.conversation)
+        let message = StoredMessage(conversation: conversation, ownID: ownID, reading: select)
+        return SearchHit(
+            message: message,
+            snippet: SearchSnippet(of: message.body ?? "", needles),
+            place: SearchPlace(
+                serverAt: Timestamp(stored: key.instant),
+                conversation: conversation,
+                place: message.place
+            )
+        )
+    }
+
+    /// How far the index of texts is behind the messages.
+    public func searchStatus() async throws -> SearchStatus {
+        try await session.database.readConnection { try SearchStatus(reading: $0) }
+    }
+
+    /// Brings the index of texts up to the messages. A host does it by itself, and every process when
+    /// nobody writes; this is for who wants to wait for it.
+    ///
+    /// It works in small transactions, which go behind everything else.
+    ///
+    /// - Parameter progress: told after each of them.
+    /// - Throws: what ``AccountDatabase/write(durability:waitMax:_:)`` throws. What was indexed until
+    ///   then stays.
+    public func catchUpSearch(
+        progress: @Sendable (SearchStatus) -> Void = { _ in }
+    ) async throws {
+        let wallClock = session.wallClock
+        var step = SearchIndexer.Step.more
+        while step == .more {
+            let status: SearchStatus
+            ((step, status), _) = try await session.database.submit(
+                durability: .committed,
+                class: .upkeep,
+                waitMax: nil
+            ) { connection, _ in
+                let step = try SearchIndexer(
+                    connection: connection,
+                    now: wallClock.milliseconds()
+                ).step()
+                return (step, try SearchStatus(reading: connection))
+            }
+            progress(status)
+        }
+    }
+
+    /// Makes the index of texts anew: what to do when a check says that it is out of step.
+    ///
+    /// Searching goes on meanwhile, and reads what is not indexed yet.
+    ///
+    /// - Parameter progress: told after each of the small transactions in which it is done.
+    /// - Throws: what ``AccountDatabase/write(durability:waitMax:_:)`` throws. What is not done then is
+    ///   done by whoever indexes next.
+    public func rebuildSearch(
+        progress: @Sendable (SearchStatus) -> Void = { _ in }
+    ) async throws {
+        _ = try await session.database.submit(
+            durability: .committed,
+            class: .upkeep,
+            waitMax: nil
+        ) { connection, _ in
+            try SearchState().write(to: connection)
+        }
+        try await catchUpSearch(progress: progress)
+    }
+}
+
+extension MessageStore {
+    /// The index's part of a schema's upkeep.
+    static let searchUpkeep: UpkeepStep = { connection, _, now in
+        try SearchIndexer(connection: connection, now: now).step() == .more
+    }
+}
+
+extension SearchStatus {
+    /// What people should know of it.
+    var notes: [String] {
+        if let shortcoming {
+            return ["search is not available as an index: \(shortcoming); every message is read"]
+        }
+        if isBeingMade, waitingCount > 0 {
+            return ["the search index is being made: \(waitingCount) rows wait"]
+        }
+        return waitingCount > 1000 ? ["the search index is \(waitingCount) rows behind"] : []
+    }
+
+    /// Reads how far the index is.
+    init(reading connection: Connection) throws(SQLiteError) {
+        let state = try SearchState.read(from: connection)
+        let select = try connection.statement(
+            """
+            SELECT (SELECT ifnull(max(id), 0) FROM lk_message),
+                (SELECT count(*) FROM lk_search_dirty)
+            """
+        )
+        defer { select.reset() }
+        _ = try select.step()
+        let newest = select.int64(0)
+        let through = state.isUsable ? min(state.through, newest) : 0
+        let dirtyCount = state.isUsable ? select.int64(1) : 0
+        self.init(
+            shortcoming: SearchLibrary.shortcoming,
+            isBeingMade: !state.isUsable && SearchLibrary.shortcoming == nil,
+            indexedCount: Int(through - dirtyCount),
+            waitingCount: Int(newest - through + dirtyCount)
+        )
+    }
+}
