@@ -26,6 +26,8 @@ final class AccountAttachment: Sendable {
     let membership: LockFileMembership
     /// What this process reads at the account.
     let reads: ReadLedger
+    /// What this process has claimed at the account.
+    let claims = ClaimBook()
     private let clock: any MonotonicClock
     private let registry: RegistryHandle
     private let presence: Mutex<LockGuard?>
@@ -69,6 +71,7 @@ final class AccountAttachment: Sendable {
         reads = ReadLedger(membership, clock: clock, timer: timer)
         presence = Mutex(try Presence.enter(membership, until: deadline))
         try membership.setActivity(.idle)
+        add(claims)
     }
 
     // MARK: - Staying

@@ -45,6 +45,8 @@ import LockkeeperPlatform
 ///     2^30 + 0…2      HOST, SWITCH, HUB
 ///     2^30 + 16…20    ENTRY, PRESENCE, MAINTENANCE, QUEUE, WRITER
 ///     2^30 + 4096…    one for each record, locked by its process for life
+///     2^40 + n        the claim of outbox item n
+///     2^41 + n        the claim of the effect of message row n
 ///
 /// Version rule: a new field takes zeros that it reads as absent, and the version stays. What an
 /// older program would get wrong, above all another place or order of locks, raises the version,
@@ -128,6 +130,16 @@ enum LockFileLayout {
 
     /// The byte that the owner of a record holds.
     static func byte(ofSlot slot: Int) -> Int64 { firstLock + 4096 + Int64(slot) }
+
+    /// The byte that the claimer of something holds. Each number has a byte of its own, so that no
+    /// claim stands in another's way; nothing is written there.
+    static func byte(of kind: ClaimKind, _ number: Int64) -> Int64 {
+        precondition(number >= 0 && number < 1 << 40, "claims are numbered up to 2^40")
+        return switch kind {
+        case .outbox: 1 << 40 + number
+        case .effect: 1 << 41 + number
+        }
+    }
 
     /// Where a record begins.
     static func offset(ofSlot slot: Int) -> Int64 {

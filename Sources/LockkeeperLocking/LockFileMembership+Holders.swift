@@ -28,7 +28,14 @@ extension LockFileMembership {
         of lock: LockByte,
         includingSelf: Bool = true
     ) throws(LockingError) -> [Holder] {
-        let byte = LockFileLayout.byte(of: lock)
+        try holders(ofByte: LockFileLayout.byte(of: lock), includingSelf: includingSelf)
+    }
+
+    /// The processes that hold a byte.
+    func holders(
+        ofByte byte: Int64,
+        includingSelf: Bool
+    ) throws(LockingError) -> [Holder] {
         let file = try withClaim { (claim) throws(SystemCallError) in claim.descriptor.identity }
         let records = try livingRecords(includingSelf: includingSelf)
         return try systemCalls { () throws(SystemCallError) in

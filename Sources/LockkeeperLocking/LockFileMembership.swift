@@ -150,7 +150,7 @@ package final class LockFileMembership: Sendable {
         _ mode: LockMode
     ) throws(LockingError) -> LockGuard? {
         let candidate = try openDescription()
-        guard try tryLock(candidate, lock, mode) else { return nil }
+        guard try tryLock(candidate, LockFileLayout.byte(of: lock), mode) else { return nil }
         return LockGuard(holding: lock, mode, by: candidate)
     }
 
@@ -175,7 +175,7 @@ package final class LockFileMembership: Sendable {
         // From the time of a short critical section to what a person does not notice.
         let backoff = Backoff(least: .milliseconds(1), largest: .milliseconds(50))
         var attempt = 0
-        while !(try tryLock(candidate, lock, mode)) {
+        while !(try tryLock(candidate, LockFileLayout.byte(of: lock), mode)) {
             if isCancelled() { throw .cancelled }
             let now = clock.now()
             if deadline.hasPassed(at: now) {
@@ -264,14 +264,16 @@ package final class LockFileMembership: Sendable {
         if !mark.isCurrent { throw .forkedChild }
     }
 
-    private func tryLock(
+    /// Locks a byte on a description where it is free, and looks whether the path still names the
+    /// file (rule 4).
+    func tryLock(
         _ candidate: borrowing OpenDescription,
-        _ lock: LockByte,
+        _ byte: Int64,
         _ mode: LockMode
     ) throws(LockingError) -> Bool {
         let isLocked: Bool
         do throws(SystemCallError) {
-            isLocked = try candidate.descriptor.tryLock(LockFileLayout.byte(of: lock), mode)
+            isLocked = try candidate.descriptor.tryLock(byte, mode)
         } catch {
             throw .system(error)
         }

@@ -8,10 +8,18 @@ package enum ExitStatus: Sendable, Hashable {
     case exited(Int32)
     /// A signal killed it.
     case signalled(Int32)
+
+    /// How the process ended, as the end of a sentence.
+    package var sentence: String {
+        switch self {
+        case .exited(let code): "exited with code \(code)"
+        case .signalled(let number): "was ended by signal \(number)"
+        }
+    }
 }
 
-/// A program that was started from here. It inherits three standard streams and nothing else that
-/// this package has open, and starts with no signal blocked or ignored.
+/// A program that was started from here. It inherits three standard streams, a lock where it is given
+/// one, and nothing else that this package has open, and starts with no signal blocked or ignored.
 ///
 /// It is neither killed nor reaped when this object goes away: whoever starts one waits for it.
 package final class ChildProcess: Sendable {
@@ -50,6 +58,8 @@ package final class ChildProcess: Sendable {
     ///   - program: A path, or a name that is looked up in `PATH`.
     ///   - arguments: Without the program's own name.
     ///   - environment: Variables set or replaced in what this process has.
+    ///   - inheritance: A lock's description that the child gets as its descriptor 3: the lock is
+    ///     held until the child has ended too, with everything that it started and gave it on to.
     /// - Throws: ``SystemCallError`` when a pipe cannot be made or the program cannot be started.
     package init(
         program: String,
@@ -57,13 +67,15 @@ package final class ChildProcess: Sendable {
         environment: [String: String] = [:],
         input: Stream = .null,
         output: Stream = .inherited,
-        error: Stream = .inherited
+        error: Stream = .inherited,
+        inheriting inheritance: LockDescriptor.Inheritance? = nil
     ) throws(SystemCallError) {
         var spawn = Spawn()
         defer { spawn.destroy() }
         for (standard, stream) in zip(StandardStream.allCases, [input, output, error]) {
             try spawn.connect(standard, to: stream)
         }
+        if let inheritance { spawn.hand(inheritance) }
         pid = try spawn.run(program, arguments, environment)
         ends = Mutex(PipeEnds(raw: spawn.takeOwnEnds()))
     }
@@ -158,6 +170,12 @@ private struct Spawn {
             ownEnds[Int(number)] = own
             posix_spawn_file_actions_adddup2(&actions, child, number)
         }
+    }
+
+    /// Gives the child a lock's description as descriptor 3. The last action, so that no pipe's end
+    /// that may have this number is lost before it was put in its place.
+    mutating func hand(_ inheritance: LockDescriptor.Inheritance) {
+        posix_spawn_file_actions_adddup2(&actions, inheritance.raw, 3)
     }
 
     mutating func run(

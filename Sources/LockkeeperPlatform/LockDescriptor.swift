@@ -36,6 +36,16 @@ package struct LockDescriptor: ~Copyable, Sendable {
     /// Which file is locked.
     package let identity: FileIdentity
 
+    /// The description as a program that is started may get it (``ChildProcess``): what it holds is
+    /// then held until this process and that program have both let go, or have died. Valid while the
+    /// descriptor is.
+    package struct Inheritance: Sendable {
+        let raw: Int32
+    }
+
+    /// What a program that is started may get.
+    package var inheritance: Inheritance { Inheritance(raw: raw) }
+
     /// Opens a lock file, made with mode 0600 where it is missing. A symbolic link is refused.
     ///
     /// - Throws: ``SystemCallError`` when the kernel refuses, or with `EMFILE` when the process

@@ -157,13 +157,3 @@ extension DemoRun {
         return collected.withLock { $0 }
     }
 }
-
-extension ExitStatus {
-    /// How a process ended, as the end of a sentence.
-    var sentence: String {
-        switch self {
-        case .exited(let code): "exited with code \(code)"
-        case .signalled(let number): "was ended by signal \(number)"
-        }
-    }
-}
