@@ -23,14 +23,24 @@ extension Workspace {
     ///   - ownID: who the account is on its server, as `sender` of its messages names it; where it is
     ///     not given, every message counts as incoming that does not say otherwise.
     ///   - contract: what the account's server promises, for every process.
-    /// - Throws: ``LockkeeperError`` with the code `accountExists`.
+    /// - Throws: ``LockkeeperError`` — `accountExists`; `invalidInput` for a contract that no server
+    ///   can have.
     @discardableResult
     public func addAccount(
         _ id: AccountID,
         ownID: [UInt8]? = nil,
         contract: ServerContract = ServerContract()
     ) async throws -> AccountInfo {
-        try await work { workspace in
+        if let contradiction = contract.contradiction {
+            throw LockkeeperError(
+                .invalidInput,
+                subject: "contract of account \(id)",
+                explanation: contradiction,
+                answer: .fixProgram,
+                remedy: "Declare what the server promises."
+            )
+        }
+        return try await work { workspace in
             let record = AccountRecord(
                 id: id,
                 directory: WorkspacePaths.directoryName(for: id),

@@ -1,14 +1,6 @@
 /// What an account's server promises, declared once when the account is added and stored
 /// with it, so that every process decides alike.
 public struct ServerContract: Sendable, Hashable {
-    /// What the server does with its own copy once it has been told that one is stored.
-    public enum Retention: String, Sendable, Hashable, CaseIterable {
-        /// It keeps its copy, so that it can be asked again.
-        case keeps
-        /// It drops its only copy: every acknowledgement must be durable.
-        case drops
-    }
-
     /// Whether the order of a conversation gives each place to one message.
     public enum Order: String, Sendable, Hashable, CaseIterable {
         /// Another id on a taken `seq` breaks the contract.
@@ -25,12 +17,10 @@ public struct ServerContract: Sendable, Hashable {
         case author
     }
 
-    /// Whether the server sends again what was not acknowledged.
-    public var redelivers: Bool
-    /// Whether the server can be asked again from a cursor.
-    public var resumesFromCursor: Bool
-    /// What the server does with its copy after an acknowledgement.
-    public var retention: Retention
+    /// What holds for live events, and for every stream that has no contract of its own.
+    public var delivery: StreamContract
+    /// The streams that are delivered otherwise: a push channel beside the history, for example.
+    public var streams: [StreamID: StreamContract]
     /// Whether the server refuses a second message with the same client id.
     public var refusesDoubles: Bool
     /// Whether `seq` is unique in a conversation.
@@ -41,18 +31,31 @@ public struct ServerContract: Sendable, Hashable {
     /// A contract; the defaults describe a server that redelivers, keeps its copy and can be asked
     /// again.
     public init(
-        redelivers: Bool = true,
-        resumesFromCursor: Bool = true,
-        retention: Retention = .keeps,
+        delivery: StreamContract = StreamContract(),
+        streams: [StreamID: StreamContract] = [:],
         refusesDoubles: Bool = false,
         order: Order = .unique,
         authority: Authority = .server
     ) {
-        self.redelivers = redelivers
-        self.resumesFromCursor = resumesFromCursor
-        self.retention = retention
+        self.delivery = delivery
+        self.streams = streams
         self.refusesDoubles = refusesDoubles
         self.order = order
         self.authority = authority
+    }
+
+    /// What holds for a stream, and for live events where there is none.
+    public func delivery(of stream: StreamID?) -> StreamContract {
+        stream.flatMap { streams[$0] } ?? delivery
+    }
+
+    /// Why no server can be like this, as a sentence; `nil` where one can.
+    public var contradiction: String? {
+        for contract in [delivery] + streams.values {
+            if let keepsFor = contract.keepsFor, keepsFor <= .zero {
+                return "A server that keeps something keeps it for a while."
+            }
+        }
+        return nil
     }
 }

@@ -116,8 +116,9 @@ public final class Ingester: Sendable {
     ///   - commitsAtOnce: its batch does not wait for more.
     /// - Throws: the failure that ended the ingester; `CancellationError` when the task was
     ///   cancelled while it waited; ``LockkeeperError`` — `invalidInput` for an event larger than
-    ///   the queue, `closed` after ``finish()``. The event was not accepted then.
+    ///   the queue, `contract` for a page of a stream that forbids it, `closed` after ``finish()``. The event was not accepted then.
     public func submit(_ event: Event, mark: Int = 0, commitsAtOnce: Bool = false) async throws {
+        try store.check(durability, event)
         do throws(IngestError) {
             try await queue.submit(
                 Entry(item: .event(event), mark: mark),
@@ -134,6 +135,7 @@ public final class Ingester: Sendable {
     ///
     /// - Throws: as ``submit(_:mark:commitsAtOnce:)``.
     package func submitBlocking(_ line: DecodedLine, mark: Int) throws {
+        if let event = line.event { try store.check(durability, event) }
         do throws(IngestError) {
             try queue.submitBlocking(
                 Entry(item: line.item, mark: mark),

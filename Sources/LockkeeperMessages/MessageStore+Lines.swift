@@ -14,7 +14,17 @@ extension MessageStore {
         onGap: GapPolicy,
         durability: Durability
     ) async throws -> Receipt {
-        try check(durability)
+        try check(durability, lines.lazy.compactMap(\.event), closing: page)
+        return try await store(lines, closing: page, onGap: onGap, durability: durability)
+    }
+
+    /// The same without a look at the server's contract: for who keeps what cannot be stored.
+    func store(
+        _ lines: [DecodedLine],
+        closing page: SyncPage?,
+        onGap: GapPolicy,
+        durability: Durability
+    ) async throws -> Receipt {
         let (result, commit) = try await session.database.submit(
             durability: durability,
             class: page == nil ? .live : .backfill,

@@ -73,7 +73,7 @@ public final class MessageStore: Sendable {
         admission: AdmissionClass? = nil,
         waitMax: Duration? = nil
     ) async throws -> Receipt {
-        try check(durability)
+        try check(durability, events, closing: page)
         let chunks = onGap == .refuse ? [events[...]] : Self.chunks(of: events, rules.limits)
         var receipt: Receipt?
         for (index, chunk) in chunks.enumerated() {
@@ -110,27 +110,6 @@ public final class MessageStore: Sendable {
         ) { merge in
             for event in events { try merge.take(event) }
         }.outcomes
-    }
-
-    /// Refuses a durability that the account's server makes unsafe.
-    func check(_ durability: Durability) throws {
-        let contract = session.account.contract
-        guard durability == .committed else { return }
-        let reason: String
-        if contract.retention == .drops {
-            reason = "the server drops its only copy once it is acknowledged"
-        } else if !contract.redelivers && !contract.resumesFromCursor {
-            reason = "the server neither sends again nor can be asked again"
-        } else {
-            return
-        }
-        throw LockkeeperError(
-            .contract,
-            subject: "account \(session.token.account)",
-            explanation: "\(reason), so that receipts must be durable",
-            answer: .fixProgram,
-            remedy: "Ask for durability 'durable'."
-        )
     }
 
     /// Merges what `give` gives to the merge, on a connection that is inside a transaction.

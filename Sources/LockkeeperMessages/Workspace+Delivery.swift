@@ -36,7 +36,7 @@ extension Workspace {
         do {
             let receipt = try await within(waitMax ?? limits.deliveryWaitMax) { [self] in
                 let messages = try MessageStore(try await session(account))
-                return try await messages.ingest(
+                return try await messages.store(
                     LineDecoder.lines(of: packet, limits: limits),
                     closing: nil,
                     onGap: .wait,

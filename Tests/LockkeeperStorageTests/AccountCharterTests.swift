@@ -6,8 +6,8 @@ import Testing
 struct AccountCharterTests {
     private func record(_ id: [UInt8], ownID: [UInt8]?) throws -> AccountRecord {
         var contract = ServerContract()
-        contract.redelivers = false
-        contract.retention = .drops
+        contract.delivery.redelivers = false
+        contract.delivery.retention = .drops
         contract.order = .ties
         return AccountRecord(
             id: try AccountID(bytes: id),

@@ -42,9 +42,14 @@ final class RegistryTests: Sendable {
             AccountID.init(bytes:)
         )
         var contract = ServerContract()
-        contract.redelivers = false
-        contract.resumesFromCursor = false
-        contract.retention = .drops
+        contract.delivery.redelivers = false
+        contract.delivery.resumesFromCursor = false
+        contract.delivery.keepsFor = .seconds(86_400)
+        contract.delivery.scope = .account
+        contract.delivery.unknownCursor = .skips
+        contract.streams["push"] = StreamContract(redelivers: false, resumesFromCursor: false)
+        contract.streams["history"] = StreamContract(keepsFor: .milliseconds(1500))
+        contract.delivery.retention = .drops
         contract.refusesDoubles = true
         contract.order = .ties
         contract.authority = .author

@@ -12,7 +12,7 @@ import Testing
 struct RegistryRebuildTests {
     private static let contract: ServerContract = {
         var contract = ServerContract()
-        contract.retention = .drops
+        contract.delivery.retention = .drops
         contract.order = .ties
         return contract
     }()

@@ -10,28 +10,30 @@ struct AccountAddCommand: Command {
         Adds an account to the workspace, which is made where it is missing. The account takes
         writes once it is activated. What its server promises is stored with it, so that every
         process decides alike: what may be acknowledged before it is durable, what counts as a
-        contradiction.
+        contradiction. What holds for most streams is said with options; a stream that is delivered
+        otherwise has a word of its own in --streams, in which what is not said is as by default.
 
           lockkeeper account add alice --own-id u1 --activate
+          lockkeeper account add bob --streams 'push:no-redelivery,no-resume history:keeps-for=604800'
         """
-    static let options: [OptionSpecification] = [
-        .value("own-id", "ID", "who the account is among the senders of its messages"),
-        .flag("activate", "activate it at once"),
-        .value(
-            "retention",
-            "keeps|drops",
-            "what the server does with what is acknowledged [keeps]"
-        ),
-        .flag("no-redelivery", "the server does not send again what was not acknowledged"),
-        .flag("no-resume", "the server cannot be asked again from a cursor"),
-        .value(
-            "order",
-            "unique|ties",
-            "whether messages of a conversation may share a seq [unique]"
-        ),
-        .value("authority", "server|author", "who may edit and recall [server]"),
-        .flag("refuses-doubles", "the server refuses a second message with one client id"),
-    ]
+    static let options: [OptionSpecification] =
+        [
+            .value("own-id", "ID", "who the account is among the senders of its messages"),
+            .flag("activate", "activate it at once"),
+        ] + StreamContractArguments.options + [
+            .value(
+                "streams",
+                "NAME:WORD,…",
+                "streams that are delivered otherwise, apart by spaces"
+            ),
+            .value(
+                "order",
+                "unique|ties",
+                "whether messages of a conversation may share a seq [unique]"
+            ),
+            .value("authority", "server|author", "who may edit and recall [server]"),
+            .flag("refuses-doubles", "the server refuses a second message with one client id"),
+        ]
 
     private let id: AccountID
     private let ownID: [UInt8]?
@@ -44,10 +46,8 @@ struct AccountAddCommand: Command {
         if ownID?.isEmpty == true { throw UsageError("--own-id must not be empty.") }
         activates = arguments.flag("activate")
         contract = ServerContract(
-            redelivers: !arguments.flag("no-redelivery"),
-            resumesFromCursor: !arguments.flag("no-resume"),
-            retention: try arguments.choice("retention", of: ServerContract.Retention.self)
-                ?? .keeps,
+            delivery: try StreamContractArguments.delivery(arguments),
+            streams: try StreamContractArguments.streams(arguments.value("streams") ?? ""),
             refusesDoubles: arguments.flag("refuses-doubles"),
             order: try arguments.choice("order", of: ServerContract.Order.self) ?? .unique,
             authority: try arguments.choice("authority", of: ServerContract.Authority.self)

@@ -25,12 +25,28 @@ enum AccountOutput {
 
     private static func write(_ contract: ServerContract, into writer: inout JSONWriter) {
         writer.beginObject()
-        writer.member("redelivers", contract.redelivers)
-        writer.member("resumes_from_cursor", contract.resumesFromCursor)
-        writer.member("retention", contract.retention.rawValue)
+        writeMembers(of: contract.delivery, into: &writer)
         writer.member("refuses_doubles", contract.refusesDoubles)
         writer.member("order", contract.order.rawValue)
         writer.member("authority", contract.authority.rawValue)
+        writer.key("streams")
+        writer.beginObject()
+        for (stream, contract) in contract.streams.sorted(by: { $0.key < $1.key }) {
+            writer.key(stream.description)
+            writer.beginObject()
+            writeMembers(of: contract, into: &writer)
+            writer.endObject()
+        }
         writer.endObject()
+        writer.endObject()
+    }
+
+    private static func writeMembers(of contract: StreamContract, into writer: inout JSONWriter) {
+        writer.member("redelivers", contract.redelivers)
+        writer.member("resumes_from_cursor", contract.resumesFromCursor)
+        writer.member("retention", contract.retention.rawValue)
+        writer.member("keeps_for_ms", contract.keepsFor.map { Int64($0.milliseconds) })
+        writer.member("scope", contract.scope.rawValue)
+        writer.member("unknown_cursor", contract.unknownCursor.rawValue)
     }
 }

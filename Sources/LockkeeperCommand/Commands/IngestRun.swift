@@ -42,7 +42,13 @@ struct IngestRun {
             try readLines(from: &source) { number, line in
                 // What is read once the ingester has ended is counted, so that the sender's number
                 // and ours agree.
-                if isOpen { isOpen = accepts(line, number, ingester) }
+                if isOpen {
+                    do { try ingester.submitBlocking(line, mark: number) } catch {
+                        // The ingester has ended, and `finish` says why; or it takes no such page.
+                        inputFailure = error
+                        isOpen = false
+                    }
+                }
                 if !isOpen { report.countRefused(1) }
                 return isOpen
             }
@@ -104,16 +110,6 @@ struct IngestRun {
         )
         report.add(receipt, lines: page.firstNumber...page.lastNumber)
         page.removeAll()
-    }
-
-    private func accepts(_ line: DecodedLine, _ number: Int, _ ingester: Ingester) -> Bool {
-        do {
-            try ingester.submitBlocking(line, mark: number)
-            return true
-        } catch {
-            // The ingester has ended; `finish` says why.
-            return false
-        }
     }
 
     /// Reads lines until the input ends, the run is interrupted, or `take` says that it wants no

@@ -1,3 +1,5 @@
+public import LockkeeperDomain
+
 /// A fact about messages: what one line of the event format says.
 ///
 /// Events are merged as they come; no order, duplication or split changes the result. Fields that

@@ -42,26 +42,6 @@ public struct AttachmentID: ByteIdentifier {
     public init(unchecked bytes: [UInt8]) { self.bytes = bytes }
 }
 
-/// Names a sequence of pages of which the server keeps a place for us.
-public struct StreamID: ByteIdentifier {
-    /// What the identifier names, for error sentences.
-    public static let noun = "stream id"
-    /// The identifier's bytes.
-    public let bytes: [UInt8]
-    /// Makes an identifier from bytes that are known to be valid.
-    public init(unchecked bytes: [UInt8]) { self.bytes = bytes }
-}
-
-/// A place in a stream: the server's own token, which nobody else reads or computes.
-public struct Cursor: ByteIdentifier {
-    /// What the identifier names, for error sentences.
-    public static let noun = "cursor"
-    /// The identifier's bytes.
-    public let bytes: [UInt8]
-    /// Makes an identifier from bytes that are known to be valid.
-    public init(unchecked bytes: [UInt8]) { self.bytes = bytes }
-}
-
 /// Names a message of one's own before the server has given it an id (M-10).
 public struct ClientID: ByteIdentifier {
     /// What the identifier names, for error sentences.

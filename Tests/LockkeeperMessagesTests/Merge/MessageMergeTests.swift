@@ -169,7 +169,8 @@ struct MessageMergeTests {
     //
     @Test("a server that drops its only copy gets durable receipts or none")
     func contract() async throws {
-        try await withAccount(contract: ServerContract(retention: .drops)) { account in
+        try await withAccount(contract: ServerContract(delivery: StreamContract(retention: .drops)))
+        { account in
             let error = await #expect(throws: LockkeeperError.self) {
                 try await account.messages.ingest([message("m", seq: 1)], durability: .committed)
             }
