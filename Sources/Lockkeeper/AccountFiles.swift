@@ -31,27 +31,32 @@ struct AccountFiles: Sendable {
     /// Whoever finds something to do takes MAINTENANCE and looks again, so that each step is done
     /// once, in one process (I-14). The log mode is set under it as well: SQLite's switch to it does
     /// not wait for other writers.
-    func prepare(deadline: Deadline) throws {
+    ///
+    /// - Returns: the migrations that were applied to files that were there.
+    @discardableResult
+    func prepare(deadline: Deadline) throws -> [AppliedMigration] {
         try keepCharter(deadline: deadline)
-        if try isPrepared(deadline: deadline) { return }
+        if try isPrepared(deadline: deadline) { return [] }
         let maintenance = try attachment.membership.acquire(
             .maintenance,
             .exclusive,
             until: deadline
         )
-        try maintenance.whileHeld {
+        return try maintenance.whileHeld {
             try attachment.membership.setActivity(.migrating)
+            var applied: [AppliedMigration] = []
             // Settings first, as everywhere: the messages' file decides.
             for kind in [StoreKind.settings, .messages] {
                 let number = try currentNumber(of: kind)
                 if number == 0 {
                     try create(kind, deadline: deadline)
                 } else {
-                    try migrate(kind, number: number, deadline: deadline)
+                    applied += try migrate(kind, number: number, deadline: deadline)
                 }
             }
             try attachment.writeCharter(try record())
             try attachment.membership.setActivity(.idle)
+            return applied
         }
     }
 
@@ -259,33 +264,42 @@ struct AccountFiles: Sendable {
         }
     }
 
-    private func migrate(_ kind: StoreKind, number: Int64, deadline: Deadline) throws {
+    private func migrate(
+        _ kind: StoreKind,
+        number: Int64,
+        deadline: Deadline
+    ) throws -> [AppliedMigration] {
         let path = path(of: kind, number: number)
         let migrator = migrator(for: kind)
         let environment = workspace.environment
         let now = workspace.wallClock.milliseconds()
-        try attachment.underWriter(deadline: deadline) {
+        return try attachment.underWriter(deadline: deadline) { [self] in
             let connection = try StoreFile.open(
                 path,
                 for: .maintaining,
                 environment: environment,
                 busyDeadline: deadline
             )
-            if try !migrator.pending(in: connection).isEmpty {
-                try migrator.apply(to: connection, at: now)
-                try connection.syncLog()
+            defer { try? connection.close() }
+            if try migrator.pending(in: connection).isEmpty { return [] }
+            // Entering has written down that it writes.
+            try attachment.membership.setActivity(.migrating)
+            try backUpBeforeMigration(of: kind, connection, at: path)
+            let applied = try migrator.apply(to: connection, at: now) { done, count in
+                let progress = ActivityProgress(done: done, of: count)
+                // For people's eyes only.
+                try? attachment.membership.setActivity(.migrating, progress)
             }
-            try connection.close()
+            try connection.syncLog()
+            return applied.map {
+                AppliedMigration(kind: AccountDatabaseKind(kind), owner: $0.owner, name: $0.name)
+            }
         }
     }
 
-    private func migrations(for kind: StoreKind) -> [Migration] {
-        kind == .messages ? workspace.schemas.flatMap(\.migrations) : []
-    }
+    private func migrations(for kind: StoreKind) -> [Migration] { workspace.migrations(for: kind) }
 
-    private func migrator(for kind: StoreKind) -> Migrator {
-        Migrator(Migration.store + migrations(for: kind))
-    }
+    private func migrator(for kind: StoreKind) -> Migrator { workspace.migrator(for: kind) }
 
     private func fence(of kind: StoreKind, deadline: Deadline) throws -> Generation {
         let path = try path(of: kind)

@@ -148,6 +148,8 @@ enum ErrorMapping {
                 remedy: "A migration that was shipped is never changed; add another one.",
                 cause: error
             )
+        case .migrationFailed(_, _, let cause):
+            return failedMigration(error, because: cause, subject: subject)
         case .fileReplaced(let path):
             return LockkeeperError(
                 .fileReplaced,
@@ -218,6 +220,29 @@ enum ErrorMapping {
                 cause: error
             )
         }
+    }
+
+    /// A full disk and the like are no fault of the migration, and keep their codes.
+    private static func failedMigration(
+        _ error: StorageError,
+        because cause: any Error,
+        subject: String
+    ) -> LockkeeperError {
+        let inner = map(cause, subject: subject) as? LockkeeperError
+        let outside: [LockkeeperError.Code] = [
+            .busy, .diskFull, .ioFailed, .damaged, .permissionDenied,
+        ]
+        let isOutside = inner.map { outside.contains($0.code) } ?? false
+        return LockkeeperError(
+            isOutside ? inner?.code ?? .migrationFailed : .migrationFailed,
+            subject: subject,
+            explanation: error.description,
+            answer: isOutside ? inner?.answer ?? .fixProgram : .fixProgram,
+            remedy: isOutside
+                ? inner?.remedy ?? ""
+                : "The store is as it was before this step. Correct the step; it is tried again.",
+            cause: error
+        )
     }
 
     private static func map(

@@ -27,6 +27,9 @@ struct ExclusiveWork {
     let attachment: AccountAttachment
     let deadline: Deadline
 
+    /// What leaving takes at most: a transaction and its sync, and a look at the leave word.
+    static let leaveWaitMax = Duration.seconds(5)
+
     /// Runs a closure while nobody else has the account open.
     ///
     /// - Parameters:

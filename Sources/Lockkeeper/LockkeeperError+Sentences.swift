@@ -21,6 +21,18 @@ extension LockkeeperError {
         )
     }
 
+    /// Long work that only reads was ended so that another process can have the account to itself.
+    static func leftMeanwhile(_ account: AccountID, what: String) -> LockkeeperError {
+        LockkeeperError(
+            .busy,
+            subject: "account \(account)",
+            explanation:
+                "another process needs the account to itself, and \(what) was ended for it",
+            answer: .retry,
+            remedy: "Try again once that is done; 'lockkeeper status' shows it."
+        )
+    }
+
     static func accountRemoved(_ account: AccountID) -> LockkeeperError {
         LockkeeperError(
             .accountRemoved,

@@ -41,6 +41,8 @@ public struct LockkeeperError: Error, Sendable, CustomStringConvertible {
         case unsupportedFileSystem
         /// The store was written by a newer program; nothing was changed (I-14).
         case newerSchema
+        /// A migration cannot be applied; the schema is as it was before it (I-14).
+        case migrationFailed
         /// A file is damaged or is not a store.
         case damaged
         /// A database file of the account is not there.

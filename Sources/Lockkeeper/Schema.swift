@@ -9,7 +9,8 @@ package typealias UpkeepStep =
 /// A set of tables that belongs to one owner: its migrations, and what an inspection looks at.
 ///
 /// A workspace opens with the schemas that its program knows, so that an account is wholly prepared
-/// before it is activated. Sets of different owners are ordered and checked apart.
+/// before it is activated. Sets of different owners are ordered and checked apart. A program that was
+/// not opened with a schema may use the account all the same, and is refused that schema's tables.
 public struct Schema: Sendable {
     /// Whose tables they are: "messages", or the app's name.
     public let owner: String
@@ -25,7 +26,7 @@ public struct Schema: Sendable {
     package let notes: @Sendable (Connection) throws -> [String]
 
     /// The SQL of all migrations in their order: what an empty database becomes.
-    package var sql: String { migrations.map(\.sql).joined(separator: "\n") }
+    package var sql: String { migrations.compactMap(\.sql).joined(separator: "\n") }
 
     package init(
         owner: String,
@@ -43,5 +44,40 @@ public struct Schema: Sendable {
         self.bookkeeping = bookkeeping
         self.upkeep = upkeep
         self.notes = notes
+    }
+
+    /// The tables of an app, which stand beside Lockkeeper's in the account's database.
+    ///
+    /// Migrations are applied when an account is opened or activated, each once, in the order of
+    /// their names, by one process while the others wait. One that was applied is never changed: add
+    /// another one. Names of tables, indexes, triggers and views that begin with `lk_` are
+    /// Lockkeeper's.
+    ///
+    /// - Parameters:
+    ///   - owner: the app's name; not "lockkeeper", "messages" or "state". A program error otherwise.
+    ///   - migrations: at least one; two of one name are a program error.
+    public init(owner: String, migrations: [SchemaMigration]) {
+        precondition(
+            !owner.isEmpty && !["lockkeeper", "messages", "state"].contains(owner),
+            "'\(owner)' cannot own an app's schema"
+        )
+        precondition(!migrations.isEmpty, "a schema has at least one migration")
+        precondition(
+            Set(migrations.map(\.name)).count == migrations.count,
+            "two migrations of '\(owner)' have one name"
+        )
+        self.init(owner: owner, migrations: migrations.map { $0.migration(of: owner) })
+    }
+}
+
+extension Workspace {
+    /// The migrations above Storage's own that this program knows for a database of an account.
+    func migrations(for kind: StoreKind) -> [Migration] {
+        kind == .messages ? schemas.flatMap(\.migrations) : []
+    }
+
+    /// All of them.
+    func migrator(for kind: StoreKind) -> Migrator {
+        Migrator(Migration.store + migrations(for: kind))
     }
 }

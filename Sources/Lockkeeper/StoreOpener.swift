@@ -26,6 +26,7 @@ struct StoreOpener: Sendable {
         let store = try StoreReader(
             path: try files(stay).path(of: .messages),
             account: account,
+            migrator: workspace.migrator(for: .messages),
             environment: environment,
             busyDeadline: deadline(),
             purpose: purpose,
@@ -50,6 +51,7 @@ struct StoreOpener: Sendable {
             path: trust.path,
             account: account,
             origin: workspace.name,
+            migrator: workspace.migrator(for: .messages),
             environment: environment,
             busyDeadline: deadline()
         )

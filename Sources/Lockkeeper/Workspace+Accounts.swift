@@ -110,7 +110,9 @@ extension Workspace {
     func openSession(_ id: AccountID, drainsInbox: Bool = true) throws -> Session {
         try finishPendingSwitch(concerning: id)
         try replaceDistrustedFiles(of: id)
-        let info = AccountInfo(try registry.record(of: id))
+        let record = try registry.record(of: id)
+        pruneBackups(of: record)
+        let info = AccountInfo(record)
         guard info.state == .active else { throw LockkeeperError.accountInactive(id) }
         let token = FencingToken(account: id, generation: info.generation)
         let known = state.withLock { $0.sessions[token]?.value }

@@ -29,7 +29,8 @@ extension Workspace {
         let attachment = try attach(account)
         let work = ExclusiveWork(workspace: self, attachment: attachment, deadline: deadline)
         let generation = try work.run(proving: StoreKind.allCases) { connections in
-            try copyAndPublish(connections, of: attachment, deadline: deadline)
+            // Both files are copied, whichever is distrusted, so that both have the new generation.
+            try publishCopies(of: connections, attachment, deadline: deadline)
         }
         announce(
             FencingToken(account: account, generation: generation),
@@ -44,53 +45,6 @@ extension Workspace {
             guard let word = notices.distrust(of: kind.distrusted) else { return false }
             let number = record.fileNumber(of: kind)
             return word.covers(fileNumber: UInt64(number), bootID: environment.bootID)
-        }
-    }
-
-    /// Both files are copied, whichever is distrusted, so that both have the new generation.
-    private func copyAndPublish(
-        _ connections: [StoreKind: Connection],
-        of attachment: AccountAttachment,
-        deadline: Deadline
-    ) throws -> Generation {
-        let record = try registry.record(of: attachment.account)
-        let generation = try registry.use { try $0.reserveGeneration() }
-        var generator = SystemRandomNumberGenerator()
-        var numbers: [StoreKind: Int64] = [:]
-        for (kind, source) in connections {
-            let number = try attachment.nextFileNumber(of: kind, after: record.fileNumber(of: kind))
-            let path = attachment.paths.file(of: kind, number: number)
-            try StoreFile.create(
-                path,
-                copying: source,
-                as: .random(using: &generator),
-                at: generation,
-                record.state,
-                environment: environment,
-                busyDeadline: deadline
-            )
-            try requireSound(path, kind, deadline: deadline)
-            numbers[kind] = number
-        }
-        try registry.use { [numbers] in
-            try $0.replace(numbers, at: generation, of: attachment.account)
-        }
-        return generation
-    }
-
-    private func requireSound(_ path: String, _ kind: StoreKind, deadline: Deadline) throws {
-        let connection = try StoreFile.open(
-            path,
-            for: .reading,
-            environment: environment,
-            busyDeadline: deadline
-        )
-        defer { try? connection.close() }
-        let migrations = kind == .messages ? schemas.flatMap(\.migrations) : []
-        let findings = try StoreInspection(migrations: migrations)
-            .run(on: connection, path: path, level: .quick)
-        if let finding = findings.first {
-            throw StorageError.notAStore(path: path, reason: finding.explanation)
         }
     }
 }

@@ -38,16 +38,13 @@ extension Workspace {
     ///   account is gone then, and who opens the workspace next tries again.
     public func removeAccount(_ id: AccountID, waitMax: Duration? = nil) async throws {
         try await work { workspace in
-            let wait = waitMax ?? Self.leaveWaitMax
+            let wait = waitMax ?? ExclusiveWork.leaveWaitMax
             let deadline = Deadline(after: wait, from: workspace.clock.now())
             try workspace.membership.underSwitch(until: deadline) {
                 try workspace.remove(id, until: deadline)
             }
         }
     }
-
-    /// What leaving takes at most: a transaction and its sync, and a look at the leave word.
-    private static let leaveWaitMax = Duration.seconds(5)
 
     /// Longer than the locks of a process take to be free that was killed just now.
     private static let deathWaitMax = Duration.milliseconds(500)
@@ -72,7 +69,9 @@ extension Workspace {
         guard try !registry.use({ try $0.removals() }).isEmpty else { return }
         let soon = Deadline(after: Self.deathWaitMax, from: clock.now())
         try membership.underSwitch(until: soon) {
-            try finishRemovals(until: Deadline(after: Self.leaveWaitMax, from: clock.now()))
+            try finishRemovals(
+                until: Deadline(after: ExclusiveWork.leaveWaitMax, from: clock.now())
+            )
         }
     }
 

@@ -28,7 +28,7 @@ extension Workspace {
                 if let account { try replaceDistrustedFiles(of: account, until: deadline) }
             }
             if let new {
-                try ErrorMapping.mapped("account \(new)") {
+                _ = try ErrorMapping.mapped("account \(new)") {
                     try AccountFiles(new, of: self).prepare(deadline: deadline)
                 }
             }

@@ -14,6 +14,7 @@ import LockkeeperStorage
 ///     settings-<n>.db
 ///     account.json              the account's charter, of which a lost registry is made anew
 ///     account.locks             ENTRY, PRESENCE, MAINTENANCE, QUEUE, WRITER
+///     backups/                  copies up to one commit each
 ///     damaged/                  what was replaced, and what a crash left behind
 ///   damaged/                    registries that could not be used
 /// ```
@@ -35,6 +36,8 @@ struct WorkspacePaths: Sendable, Hashable {
 
         var locks: String { "\(directory)/account.locks" }
         var charter: String { "\(directory)/account.json" }
+        /// Copies that the account keeps of itself.
+        var backups: String { "\(directory)/backups" }
         /// What is not opened any more, and kept.
         var damaged: String { "\(directory)/damaged" }
 

@@ -17,6 +17,8 @@ public struct WorkspaceStatus: Sendable, Hashable {
         public let role: String
         /// What it is doing: "idle", "waiting", "writing", …
         public let activity: String
+        /// How far it is with that: "step 2 of 5"; `nil` where it has no steps.
+        public let progress: String?
         /// For how long it has been doing that.
         public let duration: Duration
         /// "running", "stopped", "zombie", "frozen" or "gone".
@@ -191,6 +193,7 @@ private func processesWithLocks(
             name: member.processName,
             role: member.role.name,
             activity: member.activity.name,
+            progress: member.progress?.description,
             duration: member.activityDuration,
             condition: member.condition.rawValue,
             locks: held[member.identity] ?? []

@@ -33,7 +33,7 @@ enum ExitCode: Int32, Sendable, CaseIterable {
             switch code {
             case .invalidInput, .contract: .usage
             case .unknownAccount, .accountRemoved: .unknownAccount
-            case .accountInactive, .hostRunning, .newerSchema: .unavailable
+            case .accountInactive, .hostRunning, .newerSchema, .migrationFailed: .unavailable
             case .accountExists, .unsupportedFileSystem: .cannotCreate
             case .diskFull, .ioFailed, .damaged, .fileMissing: .inputOutput
             case .busy, .tooManyProcesses, .gap, .resync, .fileReplaced, .suspended, .inboxFull:

@@ -14,6 +14,8 @@ public enum ReadPurpose: UInt8, Sendable, Hashable, CaseIterable {
     case export = 4
     /// An inspection.
     case inspection = 5
+    /// A backup.
+    case backup = 6
 
     /// The noun for people.
     public var name: String {
@@ -24,6 +26,7 @@ public enum ReadPurpose: UInt8, Sendable, Hashable, CaseIterable {
         case .hub: "hub"
         case .export: "export"
         case .inspection: "inspection"
+        case .backup: "backup"
         }
     }
 }

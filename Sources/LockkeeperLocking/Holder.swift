@@ -31,6 +31,8 @@ package struct Holder: Sendable, Hashable, CustomStringConvertible {
     package var role: ProcessRole { record.process.role }
     /// What it is doing.
     package var activity: ProcessActivity { record.activity }
+    /// How far it is with that; `nil` where it has no steps.
+    package var progress: ActivityProgress? { record.progress }
     /// Since when it does that.
     package var since: MonotonicInstant { record.since }
     /// Its oldest read transaction, where one lasts.
@@ -41,8 +43,9 @@ package struct Holder: Sendable, Hashable, CustomStringConvertible {
     /// For people: "pid 4711 (lockkeeper as push-helper, helper), writing for 3.2 s, stopped".
     package var description: String {
         let tenths = activityDuration.wholeNanoseconds / 100_000_000
+        let steps = progress.map { " (\($0.description))" } ?? ""
         return
-            "pid \(identity.pid) (\(program) as \(processName), \(role.name)), \(activity.name) for "
-            + "\(tenths / 10).\(tenths % 10) s, \(condition.rawValue)"
+            "pid \(identity.pid) (\(program) as \(processName), \(role.name)), "
+            + "\(activity.name)\(steps) for \(tenths / 10).\(tenths % 10) s, \(condition.rawValue)"
     }
 }

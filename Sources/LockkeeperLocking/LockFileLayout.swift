@@ -28,7 +28,8 @@ import LockkeeperPlatform
 ///         41       1  role
 ///         42       1  bytes of the program's name
 ///         43       1  bytes of the process's name
-///         44       4  zeros
+///         44       2  steps of the activity that are done
+///         46       2  how many there are; 0 where it has no steps
 ///         48      96  the program's name, UTF-8
 ///        144      96  the process's name, UTF-8
 ///        240       4  four lanes for syncs of the log, one byte each: odd from before a sync until
@@ -167,7 +168,8 @@ enum LockFileLayout {
                 record.activity,
                 record.since,
                 process.role,
-                nameByteCounts: (program.count, processName.count)
+                nameByteCounts: (program.count, processName.count),
+                record.progress
             )
             buffer.store(Int64(bitPattern: words.0), at: 32, as: Int64.self)
             buffer.store(Int64(bitPattern: words.1), at: 40, as: Int64.self)
@@ -205,11 +207,13 @@ enum LockFileLayout {
         _ activity: ProcessActivity,
         _ since: MonotonicInstant,
         _ role: ProcessRole,
-        nameByteCounts: (program: Int, processName: Int)
+        nameByteCounts: (program: Int, processName: Int),
+        _ progress: ActivityProgress?
     ) -> (UInt64, UInt64) {
         let second =
             UInt64(activity.rawValue) | UInt64(role.rawValue) << 8
             | UInt64(nameByteCounts.program) << 16 | UInt64(nameByteCounts.processName) << 24
+            | UInt64(progress?.done ?? 0) << 32 | UInt64(progress?.count ?? 0) << 48
         return (UInt64(bitPattern: since.nanoseconds).littleEndian, second.littleEndian)
     }
 
@@ -246,8 +250,15 @@ enum LockFileLayout {
                     littleEndian: bytes.loadUnaligned(fromByteOffset: 32, as: Int64.self)
                 )
             ),
-            oldestRead: decodeOldestRead(bytes)
+            oldestRead: decodeOldestRead(bytes),
+            progress: decodeProgress(bytes)
         )
+    }
+
+    private static func decodeProgress(_ bytes: UnsafeRawBufferPointer) -> ActivityProgress? {
+        let done = UInt16(littleEndian: bytes.loadUnaligned(fromByteOffset: 44, as: UInt16.self))
+        let count = UInt16(littleEndian: bytes.loadUnaligned(fromByteOffset: 46, as: UInt16.self))
+        return count == 0 ? nil : ActivityProgress(done: Int(done), of: Int(count))
     }
 
     /// The words of the turnstile, given as the two words of memory that the file has.

@@ -93,9 +93,15 @@ package final class LockFileMembership: Sendable {
 
     /// Writes down what this process is doing, before it begins. One system call.
     ///
+    /// - Parameter progress: how far it is, where that has steps.
     /// - Throws: ``LockingError/system(_:)`` when the kernel refuses.
-    package func setActivity(_ activity: ProcessActivity) throws(LockingError) {
-        try withClaim { (claim) throws(SystemCallError) in try write(activity, to: claim) }
+    package func setActivity(
+        _ activity: ProcessActivity,
+        _ progress: ActivityProgress? = nil
+    ) throws(LockingError) {
+        try withClaim { (claim) throws(SystemCallError) in
+            try write(activity, progress, to: claim)
+        }
     }
 
     /// Writes down that this process does nothing, where nothing was written down after `activity`.
@@ -111,6 +117,7 @@ package final class LockFileMembership: Sendable {
 
     private func write(
         _ activity: ProcessActivity,
+        _ progress: ActivityProgress? = nil,
         to claim: ClaimedSlot
     ) throws(SystemCallError) {
         claim.lastActivity.store(activity.rawValue, ordering: .relaxed)
@@ -118,7 +125,8 @@ package final class LockFileMembership: Sendable {
             activity,
             clock.now(),
             process.role,
-            nameByteCounts: nameByteCounts
+            nameByteCounts: nameByteCounts,
+            progress
         )
         let offset = LockFileLayout.offset(ofSlot: claim.slot) + LockFileLayout.activityOffset
         try withUnsafeBytes(of: &words) { (bytes) throws(SystemCallError) in

@@ -105,6 +105,23 @@ package struct OldestRead: Sendable, Hashable {
     }
 }
 
+/// How far a process is with what it does, where that has steps.
+package struct ActivityProgress: Sendable, Hashable {
+    /// Steps that are done.
+    package let done: UInt16
+    /// How many there are.
+    package let count: UInt16
+
+    /// Progress; numbers that are too large for the record count as the largest.
+    package init(done: Int, of count: Int) {
+        self.done = UInt16(clamping: done)
+        self.count = UInt16(clamping: count)
+    }
+
+    /// For people: "step 2 of 5".
+    package var description: String { "step \(min(Int(done) + 1, Int(count))) of \(count)" }
+}
+
 /// What a process wrote into its slot of a lock file. It is only read by people and to find
 /// holders: who holds what is decided by the kernel's locks (B32).
 package struct ProcessRecord: Sendable, Hashable {
@@ -116,14 +133,18 @@ package struct ProcessRecord: Sendable, Hashable {
     package var since: MonotonicInstant
     /// Its oldest read transaction; `nil` where none has lasted long enough to be written down.
     package var oldestRead: OldestRead?
+    /// How far it is; `nil` where what it does has no steps.
+    package var progress: ActivityProgress?
 
     /// A record of its parts.
     package init(
         process: ProcessDescription,
         activity: ProcessActivity,
         since: MonotonicInstant,
-        oldestRead: OldestRead? = nil
+        oldestRead: OldestRead? = nil,
+        progress: ActivityProgress? = nil
     ) {
+        self.progress = progress
         self.oldestRead = oldestRead
         self.process = process
         self.activity = activity

@@ -133,6 +133,13 @@ package final class Connection {
         set { core.authorizer.policy = newValue }
     }
 
+    /// Tables of schemas that this program does not know, by their names in lower case, each with its
+    /// owner. Under the restricted policy statements that name one are refused.
+    package var foreignTables: [String: String] {
+        get { core.authorizer.foreignTables }
+        set { core.authorizer.foreignTables = newValue }
+    }
+
     /// Rows that the last INSERT, UPDATE or DELETE changed, triggers left out. Meaningful right
     /// after it only.
     package var changes: Int { Int(sqlite3_changes(core.database)) }

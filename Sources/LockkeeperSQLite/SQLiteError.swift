@@ -61,6 +61,8 @@ package enum StatementRefusal: Sendable, Hashable, CustomStringConvertible {
     case attachment
     /// A pragma that can change how the connection works, or one that is not known to be harmless.
     case pragma(name: String)
+    /// A table of a schema that this program does not know, and so may misunderstand.
+    case unknownSchema(table: String, owner: String)
 
     /// The rule as a sentence.
     package var description: String {
@@ -68,6 +70,8 @@ package enum StatementRefusal: Sendable, Hashable, CustomStringConvertible {
         case .transactionControl: "a closure cannot begin or end transactions or savepoints"
         case .attachment: "a closure cannot attach or detach databases"
         case .pragma(let name): "a closure cannot run PRAGMA \(name)"
+        case .unknownSchema(let table, let owner):
+            "table \(table) belongs to the schema '\(owner)', which this program did not open with"
         }
     }
 }

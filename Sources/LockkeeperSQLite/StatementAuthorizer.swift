@@ -28,6 +28,9 @@ final class StatementAuthorizer {
     /// Whether a statement is being prepared for the first time. Outside of that, what is asked
     /// comes from preparing again, and so from another schema.
     var isPreparing = false
+    /// Tables of schemas that this program does not know, by their names in lower case, each with its
+    /// owner. Closures are kept from them.
+    var foreignTables: [String: String] = [:]
     /// Set while the connection asks its own questions, which are neither judged nor tracked.
     var isSuspended = false
     /// Why the statement that is being prepared is none for closures.
@@ -104,7 +107,7 @@ final class StatementAuthorizer {
         switch action {
         case SQLITE_READ:
             if let reads { noteRead(Self.text(first), in: reads) }
-            return SQLITE_OK
+            return foreignTables.isEmpty ? SQLITE_OK : judge(table: first)
         case SQLITE_SELECT, SQLITE_FUNCTION, SQLITE_RECURSIVE:
             return SQLITE_OK
         case SQLITE_TRANSACTION, SQLITE_SAVEPOINT:
@@ -118,8 +121,21 @@ final class StatementAuthorizer {
                 && (second == nil || !Self.readOnlyPragmas.contains(name))
             return isHarmless ? SQLITE_OK : refuse(.pragma(name: name))
         default:
+            if !foreignTables.isEmpty {
+                // ALTER names the database first, CREATE INDEX and triggers their table second.
+                for name in [first, second] where judge(table: name) != SQLITE_OK {
+                    return SQLITE_DENY
+                }
+            }
             return note(action, first, second, isTemporary: Self.isTemporary(schema), trigger)
         }
+    }
+
+    /// Refuses a table of a schema that this program does not know.
+    private func judge(table: UnsafePointer<CChar>?) -> Int32 {
+        let name = Self.text(table)
+        guard let owner = foreignTables[name.lowercased()] else { return SQLITE_OK }
+        return refuse(.unknownSchema(table: name, owner: owner))
     }
 
     private func refuse(_ refusal: StatementRefusal) -> Int32 {

@@ -6,18 +6,28 @@ package import LockkeeperSQLite
 /// What was applied is known by the set of names and not by a largest number: two branches may each
 /// have added a step, and the one with the smaller name may arrive later. Whoever applies holds the
 /// lock that keeps everybody else out.
+///
+/// A step runs as SQLite's recipe for changing tables wants it (sqlite.org/lang_altertable.html,
+/// section 7): foreign keys are off, because dropping a table that others refer to would delete
+/// their rows; they are checked before the commit.
 package struct Migrator: Sendable {
     /// The steps of all owners, in the order in which they run: by owner as the caller has them,
     /// then by name.
     package let migrations: [Migration]
 
-    private static let table = """
+    /// `lk_owned` says whose an app's table is, so that a program which does not know that app's
+    /// schema is kept from it.
+    private static let tables = """
         CREATE TABLE IF NOT EXISTS lk_migration(
           owner TEXT NOT NULL,
           name TEXT NOT NULL,
           checksum BLOB NOT NULL,
           applied_at INTEGER NOT NULL,
           PRIMARY KEY(owner, name)
+        ) WITHOUT ROWID;
+        CREATE TABLE IF NOT EXISTS lk_owned(
+          name TEXT PRIMARY KEY,
+          owner TEXT NOT NULL
         ) WITHOUT ROWID
         """
 
@@ -59,43 +69,119 @@ package struct Migrator: Sendable {
         return pending
     }
 
+    /// The tables of apps whose schema this program does not know, each with its owner.
+    ///
+    /// - Throws: what SQLite throws.
+    package func foreignTables(
+        in connection: Connection
+    ) throws(StorageError) -> [String: String] {
+        try sqlite { () throws(SQLiteError) in
+            guard try Self.hasTable("lk_owned", connection) else { return [:] }
+            let select = try connection.prepare("SELECT name, owner FROM lk_owned")
+            var tables: [String: String] = [:]
+            while try select.step() {
+                let owner = select.string(1)
+                if migrations.contains(where: { $0.owner == owner }) { continue }
+                tables[select.string(0).lowercased()] = owner
+            }
+            return tables
+        }
+    }
+
     /// Applies the steps that are pending, each in a transaction of its own: a step runs whole or
     /// not at all.
     ///
-    /// - Parameter milliseconds: the wall clock, for people.
+    /// - Parameters:
+    ///   - milliseconds: the wall clock, for people.
+    ///   - progress: told before each step how many are done, and of how many.
     /// - Returns: the steps that were applied.
-    /// - Throws: as ``pending(in:)``; steps before the one that failed stay applied.
+    /// - Throws: as ``pending(in:)``; ``StorageError/migrationFailed(owner:name:cause:)``. Steps
+    ///   before the one that failed stay applied, and of that one nothing is left.
     @discardableResult
     package func apply(
         to connection: Connection,
-        at milliseconds: Int64
+        at milliseconds: Int64,
+        progress: (_ done: Int, _ count: Int) -> Void = { _, _ in }
     ) throws(StorageError) -> [Migration] {
         let pending = try pending(in: connection)
-        for migration in pending {
-            try sqlite { () throws(SQLiteError) in
+        if pending.isEmpty { return [] }
+        try sqlite { () throws(SQLiteError) in
+            try connection.execute("PRAGMA foreign_keys = OFF")
+        }
+        for (index, migration) in pending.enumerated() {
+            progress(index, pending.count)
+            do {
                 try apply(migration, to: connection, at: milliseconds)
+            } catch {
+                // Where even this fails the connection is of no use to anybody.
+                try? connection.execute("PRAGMA foreign_keys = ON")
+                throw .migrationFailed(owner: migration.owner, name: migration.name, cause: error)
             }
+        }
+        try sqlite { () throws(SQLiteError) in
+            try connection.execute("PRAGMA foreign_keys = ON")
         }
         return pending
     }
+
+    // MARK: - One step
 
     private func apply(
         _ migration: Migration,
         to connection: Connection,
         at milliseconds: Int64
-    ) throws(SQLiteError) {
-        try connection.begin(.immediate)
-        do throws(SQLiteError) {
-            try connection.execute(Self.table)
-            // Under the closures' rules, so that no step can commit half of itself.
-            try connection.withPolicy(.restricted) { connection throws(SQLiteError) in
-                try connection.execute(migration.sql)
-            }
+    ) throws {
+        do {
+            try attempt(migration, in: connection, at: milliseconds, ignoring: [])
+        } catch let error as DanglingRows {
+            // Rows that a foreign program left dangling earlier are no fault of the step.
+            let before = Set(try connection.foreignKeyCheck(limit: Self.danglingRowMax))
+            guard error.rows.isSubset(of: before) else { throw error }
+            try attempt(migration, in: connection, at: milliseconds, ignoring: before)
+        }
+    }
+
+    /// More than anybody reads; enough to tell new ones from those that were there.
+    private static let danglingRowMax = 1000
+
+    private func attempt(
+        _ migration: Migration,
+        in connection: Connection,
+        at milliseconds: Int64,
+        ignoring known: Set<Connection.ForeignKeyViolation>
+    ) throws {
+        try connection.withTransaction(.immediate) { connection in
+            try connection.execute(Self.tables)
+            try run(migration, in: connection)
+            let dangling = try connection.foreignKeyCheck(limit: Self.danglingRowMax)
+            let new = Set(dangling).subtracting(known)
+            if !new.isEmpty { throw DanglingRows(new) }
             try record(migration, in: connection, at: milliseconds)
-            try connection.commit()
-        } catch {
-            connection.rollBack()
-            throw error
+        }
+    }
+
+    /// Runs a step under the closures' rules, so that it cannot commit half of itself.
+    private func run(_ migration: Migration, in connection: Connection) throws {
+        let before = migration.isOfApp ? try Objects(of: connection) : nil
+        try connection.withPolicy(.restricted) { connection throws in
+            switch migration.body {
+            case .sql(let text): try connection.execute(text)
+            case .step(let step): try step(connection)
+            }
+        }
+        guard let before else { return }
+        let after = try Objects(of: connection)
+        guard after.ours == before.ours else { throw ReservedNames() }
+        for name in before.tables.subtracting(after.tables) {
+            let delete = try connection.prepare("DELETE FROM lk_owned WHERE name = ?1")
+            try delete.bind(1, name)
+            try delete.run()
+        }
+        for name in after.tables.subtracting(before.tables) {
+            let insert = try connection.prepare("INSERT INTO lk_owned VALUES (?1, ?2)")
+            try insert.bind(1, name)
+            try insert.bind(2, migration.owner)
+            try insert.run()
         }
     }
 
@@ -112,14 +198,33 @@ package struct Migrator: Sendable {
         try insert.run()
     }
 
+    // MARK: - What is there
+
+    /// What stands in a schema: our own objects with their texts, and the app's tables.
+    private struct Objects {
+        var ours: [String] = []
+        var tables: Set<String> = []
+
+        init(of connection: Connection) throws(SQLiteError) {
+            let select = try connection.prepare(
+                "SELECT type, name, tbl_name, sql FROM sqlite_schema ORDER BY type, name"
+            )
+            while try select.step() {
+                let (type, name, table) = (select.string(0), select.string(1), select.string(2))
+                if [name, table].contains(where: { $0.lowercased().hasPrefix("lk_") }) {
+                    ours.append("\(type) \(name) \(table) \(select.string(3))")
+                } else if type == "table", !name.hasPrefix("sqlite_") {
+                    tables.insert(name)
+                }
+            }
+        }
+    }
+
     private func applied(
         in connection: Connection
     ) throws(StorageError) -> [(owner: String, name: String, checksum: [UInt8])] {
         try sqlite { () throws(SQLiteError) in
-            let exists = try connection.value(
-                "SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = 'lk_migration'"
-            )
-            guard exists != nil else { return [] }
+            guard try Self.hasTable("lk_migration", connection) else { return [] }
             let select = try connection.prepare(
                 "SELECT owner, name, checksum FROM lk_migration ORDER BY owner, name"
             )
@@ -130,4 +235,35 @@ package struct Migrator: Sendable {
             return applied
         }
     }
+
+    private static func hasTable(
+        _ name: String,
+        _ connection: Connection
+    ) throws(SQLiteError) -> Bool {
+        let select = try connection.prepare(
+            "SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = ?1"
+        )
+        try select.bind(1, name)
+        defer { select.reset() }
+        return try select.step()
+    }
+}
+
+/// A step leaves rows whose foreign keys lead nowhere.
+private struct DanglingRows: Error, CustomStringConvertible {
+    let rows: Set<Connection.ForeignKeyViolation>
+
+    init(_ rows: Set<Connection.ForeignKeyViolation>) { self.rows = rows }
+
+    var description: String {
+        let tables = Set(rows.map { "\($0.table) that name no row of \($0.parent)" })
+        return "it leaves rows of \(tables.sorted().joined(separator: ", "))"
+    }
+}
+
+/// An app's step touches what is Lockkeeper's.
+private struct ReservedNames: Error, CustomStringConvertible {
+    let description =
+        "it makes, changes or removes something that begins with lk_, or on a table of"
+        + " that name, which is Lockkeeper's"
 }

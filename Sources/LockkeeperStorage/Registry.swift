@@ -203,9 +203,15 @@ package final class Registry {
 
     /// Takes a generation that nobody has, for files that are about to be made.
     ///
+    /// - Parameter floor: a generation that it is above, of a file that comes from elsewhere.
     /// - Throws: what SQLite throws.
-    package func reserveGeneration() throws(StorageError) -> Generation {
-        try transaction { () throws(StorageError) in try takeGeneration() }
+    package func reserveGeneration(
+        above floor: Generation = Generation(0)
+    ) throws(StorageError) -> Generation {
+        try transaction { () throws(StorageError) in
+            try raiseCounter(to: floor)
+            return try takeGeneration()
+        }
     }
 
     /// Publishes new files of an account, and the generation in their fences, in one step: from now

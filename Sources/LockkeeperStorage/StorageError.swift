@@ -34,6 +34,8 @@ package enum StorageError: Error, Sendable, CustomStringConvertible {
     case newerSchema(owner: String, name: String)
     /// Thrown when a migration that was applied had another text then.
     case migrationChanged(owner: String, name: String)
+    /// Thrown when a step cannot be applied. The schema is as it was before it.
+    case migrationFailed(owner: String, name: String, cause: any Error)
 
     // MARK: Writing and reading
 
@@ -79,6 +81,12 @@ package enum StorageError: Error, Sendable, CustomStringConvertible {
         case .notAStore, .fenceMissing, .wrongAccount, .logDamaged: true
         case .sqlite(let error):
             [.notADatabase, .corrupt].contains { $0 ~= error.code }
+        case .migrationFailed(_, _, let cause):
+            switch cause {
+            case let error as StorageError: error.isDamage
+            case let error as SQLiteError: StorageError.sqlite(error).isDamage
+            default: false
+            }
         default: false
         }
     }
@@ -114,6 +122,8 @@ package enum StorageError: Error, Sendable, CustomStringConvertible {
             "the store is newer than this program: it has migration \(name) of \(owner)"
         case .migrationChanged(let owner, let name):
             "migration \(name) of \(owner) had another text when it was applied"
+        case .migrationFailed(let owner, let name, let cause):
+            "migration \(name) of \(owner) cannot be applied: \(cause)"
         case .superseded(let held, let current, let state):
             "\(held) was superseded: the account is \(state.rawValue) at generation \(current)"
         case .fenceWouldFall(let from, let to): "the fence stands at \(from) and cannot go to \(to)"

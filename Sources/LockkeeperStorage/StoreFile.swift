@@ -210,7 +210,7 @@ package enum StoreFile {
     }
 
     private static let ownTables: Set<String> = [
-        "lk_fence", "lk_commit", "lk_migration", "lk_inbox_applied",
+        "lk_fence", "lk_commit", "lk_migration", "lk_owned", "lk_inbox_applied",
     ]
 
     private static func configure(_ connection: Connection) throws(SQLiteError) {

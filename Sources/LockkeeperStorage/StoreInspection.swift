@@ -38,6 +38,9 @@ package struct StoreInspection: Sendable {
             self.remedy = remedy
         }
 
+        /// Whether it says that a migration is yet to be applied, which opening the store does.
+        package var isPendingMigration: Bool { code == StoreInspection.pendingMigration }
+
         /// The finding in one line.
         package var description: String { "\(subject): \(explanation) (\(code)); \(remedy)" }
     }
@@ -56,6 +59,8 @@ package struct StoreInspection: Sendable {
             self.look = look
         }
     }
+
+    private static let pendingMigration = "schema.pending"
 
     private static let keepFiles =
         "copy the account's folder away as it is; this version finds damage and repairs none"
@@ -212,7 +217,7 @@ package struct StoreInspection: Sendable {
 
     private static func missing(_ migration: Migration) -> Finding {
         Finding(
-            code: "schema.pending",
+            code: pendingMigration,
             subject: "\(migration.owner) \(migration.name)",
             explanation: "a migration was not applied",
             remedy: "open the account with this program, which migrates it"

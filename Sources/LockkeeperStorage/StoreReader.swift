@@ -19,16 +19,19 @@ package final class StoreReader {
     private let environment: StoreEnvironment
     private let purpose: ReadPurpose
     private let watcher: (any SnapshotWatcher)?
+    private var schema: SchemaWatch
 
     /// Opens a store for reading.
     ///
     /// - Parameters:
+    ///   - migrator: what this program knows of schemas.
     ///   - purpose: what its snapshots are for, where a read does not say otherwise.
     ///   - watcher: told of each snapshot.
     /// - Throws: as ``StoreWriter/init(path:account:origin:environment:busyDeadline:)``.
     package init(
         path: String,
         account: AccountID,
+        migrator: Migrator = Migrator(Migration.store),
         environment: StoreEnvironment,
         busyDeadline: Deadline,
         purpose: ReadPurpose = .query,
@@ -51,6 +54,7 @@ package final class StoreReader {
         self.environment = environment
         self.purpose = purpose
         self.watcher = watcher
+        self.schema = try SchemaWatch(migrator, connection)
     }
 
     // MARK: - Rows
@@ -121,6 +125,7 @@ package final class StoreReader {
                     state: log.state
                 )
             }
+            try schema.check(log.migrationCount, connection)
             return try body(log)
         }
     }
@@ -208,6 +213,7 @@ package final class StoreReader {
         let state: AccountState
         let floor: CommitNumber
         let head: CommitNumber
+        let migrationCount: Int64
     }
 
     private func snapshot<Value>(
@@ -236,7 +242,8 @@ package final class StoreReader {
         do throws(SQLiteError) {
             let select = try connection.statement(
                 """
-                SELECT generation, state = 'active', floor, (SELECT max(number) FROM lk_commit)
+                SELECT generation, state = 'active', floor, (SELECT max(number) FROM lk_commit),
+                  (SELECT count(*) FROM lk_migration)
                 FROM lk_fence WHERE id = 1
                 """
             )
@@ -247,7 +254,8 @@ package final class StoreReader {
                     generation: Generation(select.int64(0)),
                     state: select.int64(1) == 1 ? .active : .retired,
                     floor: CommitNumber(floor),
-                    head: CommitNumber(select.optionalInt64(3) ?? floor)
+                    head: CommitNumber(select.optionalInt64(3) ?? floor),
+                    migrationCount: select.int64(4)
                 )
             }
         } catch {

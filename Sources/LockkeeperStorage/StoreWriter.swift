@@ -8,6 +8,7 @@ package import LockkeeperSQLite
 ///     BEGIN IMMEDIATE
 ///       │ fence and head, in one statement
 ///       ├─ token is not current ──▶ ROLLBACK, superseded                       (I-2)
+///       ├─ migrated by a newer program ──▶ ROLLBACK, newer schema              (I-14)
 ///       ├─ another boot ──▶ ROLLBACK, a transaction that raises the numbers, again  (I-8)
 ///       │ body, under the closures' rules
 ///       ├─ throws, or cancelled ──▶ ROLLBACK
@@ -30,6 +31,7 @@ package final class StoreWriter {
     private let environment: StoreEnvironment
     private let bootID: [UInt8]
     private let watch: FileWatch
+    private var schema: SchemaWatch
 
     /// How often a transaction whose snapshot went stale is begun anew. Under BEGIN IMMEDIATE this
     /// takes a body that leaves the transaction's rules; once is a coincidence, eight are a bug.
@@ -46,18 +48,23 @@ package final class StoreWriter {
         let commit: CommitNumber
         /// Whether the log has no row, so that the next one says under which boot it was written.
         let logIsEmpty: Bool
+        /// How many migrations were applied.
+        let migrationCount: Int64
     }
 
     /// Opens a store for writing.
     ///
-    /// - Parameter origin: the process's name, for the commit log.
+    /// - Parameters:
+    ///   - origin: the process's name, for the commit log.
+    ///   - migrator: what this program knows of schemas.
     /// - Throws: ``StorageError/wrongAccount(path:expected:found:)`` when the store is another
-    ///   account's; as ``StoreFile/open(_:for:environment:busyDeadline:)`` and
+    ///   account's; ``StorageError/newerSchema(owner:name:)``; as ``StoreFile/open(_:for:environment:busyDeadline:)`` and
     ///   ``Fence/read(from:path:)``.
     package init(
         path: String,
         account: AccountID,
         origin: String,
+        migrator: Migrator = Migrator(Migration.store),
         environment: StoreEnvironment,
         busyDeadline: Deadline
     ) throws(StorageError) {
@@ -79,6 +86,7 @@ package final class StoreWriter {
         self.environment = environment
         self.bootID = environment.bootID.bytes
         self.watch = try FileWatch(path: path)
+        self.schema = try SchemaWatch(migrator, connection)
     }
 
     // MARK: - Transactions
@@ -171,6 +179,7 @@ package final class StoreWriter {
                 state: head.state
             )
         }
+        try schema.check(head.migrationCount, connection)
         return head
     }
 
@@ -234,7 +243,7 @@ package final class StoreWriter {
             let select = try connection.statement(
                 """
                 SELECT generation, state = 'active', boot, floor,
-                  (SELECT max(number) FROM lk_commit)
+                  (SELECT max(number) FROM lk_commit), (SELECT count(*) FROM lk_migration)
                 FROM lk_fence WHERE id = 1
                 """
             )
@@ -246,7 +255,8 @@ package final class StoreWriter {
                     state: select.int64(1) == 1 ? .active : .retired,
                     isOfThisBoot: select.withBytes(2) { $0.elementsEqual(bootID) },
                     commit: CommitNumber(newest ?? select.int64(3)),
-                    logIsEmpty: newest == nil
+                    logIsEmpty: newest == nil,
+                    migrationCount: select.int64(5)
                 )
             }
         } catch {

@@ -18,7 +18,8 @@ struct LayoutTests {
             role: .helper
         ),
         activity: .writing,
-        since: MonotonicInstant(nanoseconds: 123_456_789)
+        since: MonotonicInstant(nanoseconds: 123_456_789),
+        progress: ActivityProgress(done: 2, of: 0x105)
     )
 
     private func decode(_ bytes: [UInt8]) -> ProcessRecord? {
@@ -31,7 +32,7 @@ struct LayoutTests {
         #expect(bytes.count == 256)
         #expect(Array(bytes[..<8]) == Array("LKPR".utf8) + [0x67, 0x12, 0, 0])
         #expect(Array(bytes[8..<16]) == [8, 7, 6, 5, 4, 3, 2, 1])
-        #expect(Array(bytes[40..<44]) == [4, 2, 4, 11])
+        #expect(Array(bytes[40..<48]) == [4, 2, 4, 11, 2, 0, 5, 1])
         #expect(decode(bytes) == record)
     }
 
@@ -118,12 +119,12 @@ struct LayoutTests {
         )
         #expect(
             holder.description
-                == "pid 4711 (chat as push-helper, helper), writing for 3.2 s, stopped"
+                == "pid 4711 (chat as push-helper, helper), writing (step 3 of 261) for 3.2 s, stopped"
         )
         #expect(
             LockingError.busy(.writer, holders: [holder], waited: .seconds(5)).description
                 == "WRITER was not free within 5000 ms: held by "
-                + "pid 4711 (chat as push-helper, helper), writing for 3.2 s, stopped"
+                + "pid 4711 (chat as push-helper, helper), writing (step 3 of 261) for 3.2 s, stopped"
         )
     }
 

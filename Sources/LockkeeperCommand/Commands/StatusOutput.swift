@@ -120,8 +120,9 @@ enum StatusOutput {
         let held =
             process.locks.isEmpty
             ? "" : ", holds \(process.locks.joined(separator: ", "))"
+        let progress = process.progress.map { " (\($0))" } ?? ""
         return "pid \(process.pid) (\(terminalText(process.name)), \(process.role)),"
-            + " \(process.activity) for \(seconds(process.duration)), \(process.condition)"
+            + " \(process.activity)\(progress) for \(seconds(process.duration)), \(process.condition)"
             + held
     }
 
@@ -138,6 +139,7 @@ enum StatusOutput {
             writer.member("name", process.name)
             writer.member("role", process.role)
             writer.member("activity", process.activity)
+            writer.member("progress", process.progress)
             writer.member("activity_ms", milliseconds: process.duration)
             writer.member("condition", process.condition)
             writer.member("locks", process.locks)

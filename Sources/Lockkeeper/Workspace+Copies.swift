@@ -1,0 +1,83 @@
+import LockkeeperDomain
+import LockkeeperPlatform
+import LockkeeperSQLite
+import LockkeeperStorage
+
+/// What copying distrusted files and restoring a backup have in common: the last steps of exclusive
+/// work (5.5).
+extension Workspace {
+    /// Copies databases into new files, each a store of its own, and publishes those in one
+    /// transaction of the registry. The caller is alone with the account, and under SWITCH.
+    ///
+    /// - Parameters:
+    ///   - sources: what is copied, by what it becomes.
+    ///   - floor: a generation that the new one is above, where a source comes from elsewhere.
+    /// - Returns: the generation under which they were published.
+    /// - Throws: what the kernel and SQLite throw; `StorageError.notAStore` when a copy is not sound.
+    ///   What was current stays so then, and the copies are never opened.
+    func publishCopies(
+        of sources: [StoreKind: Connection],
+        _ attachment: AccountAttachment,
+        above floor: Generation = Generation(0),
+        deadline: Deadline
+    ) throws -> Generation {
+        let record = try registry.record(of: attachment.account)
+        let generation = try registry.use { try $0.reserveGeneration(above: floor) }
+        var generator = SystemRandomNumberGenerator()
+        var numbers: [StoreKind: Int64] = [:]
+        // Settings first, as everywhere.
+        for kind in [StoreKind.settings, .messages] {
+            guard let source = sources[kind] else { continue }
+            let number = try attachment.nextFileNumber(of: kind, after: record.fileNumber(of: kind))
+            let path = attachment.paths.file(of: kind, number: number)
+            try StoreFile.create(
+                path,
+                copying: source,
+                as: .random(using: &generator),
+                at: generation,
+                record.state,
+                environment: environment,
+                busyDeadline: deadline
+            )
+            try migrateUnpublished(path, kind, deadline: deadline)
+            try requireSound(path, kind, deadline: deadline)
+            numbers[kind] = number
+        }
+        try registry.use { [numbers] in
+            try $0.replace(numbers, at: generation, of: attachment.account)
+        }
+        return generation
+    }
+
+    /// Brings a file that nobody else knows of to this program's schema.
+    private func migrateUnpublished(
+        _ path: String,
+        _ kind: StoreKind,
+        deadline: Deadline
+    ) throws {
+        let connection = try StoreFile.open(
+            path,
+            for: .maintaining,
+            environment: environment,
+            busyDeadline: deadline
+        )
+        defer { try? connection.close() }
+        let applied = try migrator(for: kind).apply(to: connection, at: wallClock.milliseconds())
+        if !applied.isEmpty { try connection.syncLog() }
+    }
+
+    private func requireSound(_ path: String, _ kind: StoreKind, deadline: Deadline) throws {
+        let connection = try StoreFile.open(
+            path,
+            for: .reading,
+            environment: environment,
+            busyDeadline: deadline
+        )
+        defer { try? connection.close() }
+        let findings = try StoreInspection(migrations: migrations(for: kind))
+            .run(on: connection, path: path, level: .quick)
+        if let finding = findings.first {
+            throw StorageError.notAStore(path: path, reason: finding.explanation)
+        }
+    }
+}

@@ -1,0 +1,134 @@
+public import LockkeeperDomain
+import LockkeeperLocking
+import LockkeeperPlatform
+import LockkeeperSQLite
+import LockkeeperStorage
+import Synchronization
+
+/// A backup that was restored.
+public struct RestoreReport: Sendable, Hashable {
+    /// The account.
+    public let account: AccountID
+    /// Which of its databases.
+    public let kind: AccountDatabaseKind
+    /// Up to where the store of which the backup was made is back.
+    public let position: Position
+    /// The account's new generation: sessions of the one before are superseded.
+    public let generation: Generation
+    /// How long it took.
+    public let duration: Duration
+}
+
+/// Restoring is exclusive work (5.5), always under SWITCH:
+///
+/// ```
+/// looked at  the backup is this account's, of a schema that is known, and sound; nothing is changed
+/// alone      everybody has left
+/// copied     into a file with a name that was never used, with a name for life and a generation of its
+///            own, brought to this program's schema, inspected                          (synced)
+/// published  one registry transaction names the new file and the generation           (durable)
+/// aside      what was replaced lies in `damaged/`
+/// ```
+///
+/// Whoever dies before `published` has changed nothing; a new name never meets a log that is there
+/// (B23), and positions of the store that was replaced are answered with a resync.
+extension Workspace {
+    /// Makes an account's database what it was when a backup of it was made. The other database of the
+    /// account stays, and what was replaced is moved to the account's folder `damaged`.
+    ///
+    /// Sessions of the account, in every process, are superseded. Every subscriber is told to read
+    /// anew. What the server still has is fetched again from the cursors that are in the backup.
+    ///
+    /// - Parameters:
+    ///   - path: the backup; also a store's file that was copied while nobody had it open.
+    ///   - waitMax: how long to wait for other processes to leave the account; five seconds where it
+    ///     is not given.
+    /// - Throws: ``LockkeeperError``: `unknownAccount`; `invalidInput` for another account's backup;
+    ///   `fileMissing`, `newerSchema`, `damaged` for one that cannot be used; `busy`, which names who
+    ///   did not leave; `diskFull`, `ioFailed`. The account stays as it was then.
+    public func restore(
+        _ id: AccountID,
+        from path: String,
+        waitMax: Duration? = nil
+    ) async throws -> RestoreReport {
+        try await work { workspace in
+            let wait = waitMax ?? ExclusiveWork.leaveWaitMax
+            let deadline = Deadline(after: wait, from: workspace.clock.now())
+            return try workspace.membership.underSwitch(until: deadline) {
+                try workspace.restore(id, path, until: deadline)
+            }
+        }
+    }
+
+    private func restore(
+        _ id: AccountID,
+        _ path: String,
+        until deadline: Deadline
+    ) throws -> RestoreReport {
+        let began = clock.now()
+        try finishIntent(deadline: deadline)
+        _ = try registry.record(of: id)
+        let (backup, contents) = try usableBackup(path, of: id)
+        defer { try? backup.close() }
+        let kind = contents.fence.kind
+        let attachment = try attach(id)
+        let work = ExclusiveWork(workspace: self, attachment: attachment, deadline: deadline)
+        let generation = try work.run(proving: StoreKind.allCases, toleratingDamage: true) { now in
+            // The other one is copied as it is, so that both have the new generation; where it is
+            // damaged it stays what it is.
+            var sources = now
+            sources[kind] = backup
+            return try publishCopies(
+                of: sources,
+                attachment,
+                above: contents.fence.generation,
+                deadline: deadline
+            )
+        }
+        announce(
+            FencingToken(account: id, generation: generation),
+            try registry.record(of: id).state
+        )
+        return RestoreReport(
+            account: id,
+            kind: AccountDatabaseKind(kind),
+            position: Position(store: contents.fence.store, commit: contents.commit),
+            generation: generation,
+            duration: clock.now().duration(since: began)
+        )
+    }
+
+    /// Opens a backup that can be restored. What it holds is one snapshot until it is closed.
+    private func usableBackup(
+        _ path: String,
+        of id: AccountID
+    ) throws -> (connection: Connection, contents: BackupFile.Contents) {
+        let (connection, contents) = try BackupFile.open(path, environment)
+        do {
+            guard contents.fence.account == id else {
+                throw LockkeeperError(
+                    .invalidInput,
+                    subject: path,
+                    explanation: "it is a backup of account \(contents.fence.account), not \(id)",
+                    answer: .fixEnvironment,
+                    remedy: "Name a backup of this account, or restore it into that one."
+                )
+            }
+            let kind = contents.fence.kind
+            _ = try migrator(for: kind).pending(in: connection)
+            let findings = try StoreInspection(migrations: migrations(for: kind))
+                .run(on: connection, path: path, level: .quick)
+                .filter { !$0.isPendingMigration }
+            if let finding = findings.first {
+                throw StorageError.notAStore(path: path, reason: finding.explanation)
+            }
+            try connection.begin(.deferred)
+            // Only reading begins the snapshot.
+            _ = try connection.value("SELECT generation FROM lk_fence")
+            return (connection, contents)
+        } catch {
+            try? connection.close()
+            throw error
+        }
+    }
+}
