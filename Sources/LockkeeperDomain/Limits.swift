@@ -124,6 +124,7 @@ public struct Limits: Sendable, Hashable {
     public var upkeepTimeMax: Duration = .milliseconds(500)
     /// How long one pass of that may take while somebody writes: a twentieth of the time.
     public var upkeepTimeMaxBesideOthers: Duration = .milliseconds(50)
+
     /// Backups that migrations made which are kept of each of an account's databases: the one to go back
     /// to, and the one before it.
     public var migrationBackupCount = 2

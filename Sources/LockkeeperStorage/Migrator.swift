@@ -152,6 +152,12 @@ package struct Migrator: Sendable {
     ) throws {
         try connection.withTransaction(.immediate) { connection in
             try connection.execute(Self.tables)
+            // The registry is opened by many at once: another process may have been faster between
+            // the look and this transaction.
+            let isApplied = try applied(in: connection).contains {
+                $0.owner == migration.owner && $0.name == migration.name
+            }
+            if isApplied { return }
             try run(migration, in: connection)
             let dangling = try connection.foreignKeyCheck(limit: Self.danglingRowMax)
             let new = Set(dangling).subtracting(known)

@@ -111,8 +111,8 @@ package final class Registry {
         }
         self.connection = connection
         if opening == .existing { try requireRegistry(path) }
-        let migrator = Migrator(Self.migrations)
-        if try !migrator.pending(in: connection).isEmpty { try migrate(migrator, environment) }
+        try Migrator(Self.migrations)
+            .apply(to: connection, at: environment.wallClock.milliseconds())
         if opening == .existing { try requireSound(path) }
         if isNew {
             try system { () throws(SystemCallError) in
@@ -137,19 +137,6 @@ package final class Registry {
         } catch {
             if error.errno == .fileExists { return false }
             throw .system(error)
-        }
-    }
-
-    private func migrate(
-        _ migrator: Migrator,
-        _ environment: StoreEnvironment
-    ) throws(StorageError) {
-        let now = environment.wallClock.milliseconds()
-        do throws(StorageError) {
-            try migrator.apply(to: connection, at: now)
-        } catch {
-            // Another process may have been faster between the look and the transaction.
-            guard try migrator.pending(in: connection).isEmpty else { throw error }
         }
     }
 

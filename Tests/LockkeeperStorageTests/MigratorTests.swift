@@ -38,6 +38,20 @@ struct MigratorTests {
         #expect(try connection.value("SELECT group_concat(a) FROM t") == "2,1")
     }
 
+    @Test("of two that look at the same time, one runs a step and the other finds it done")
+    func race() throws {
+        let (one, other) = (try open(), try open())
+        let migrator = Migrator([
+            Self.step("1_a", "CREATE TABLE t(a)"), Self.step("2_b", "INSERT INTO t VALUES (1)"),
+        ])
+        // The other one has done the first step alone when this one, which saw none, comes to it.
+        try migrator.apply(to: one, at: 0) { done, _ in
+            if done == 0 { _ = try? Migrator([migrator.migrations[0]]).apply(to: other, at: 0) }
+        }
+        #expect(try migrator.pending(in: one) == [])
+        #expect(try one.value("SELECT count(*) FROM t") == 1)
+    }
+
     @Test("a step that fails leaves nothing, and those before it stay")
     func failure() throws {
         let connection = try open()
