@@ -31,6 +31,8 @@ public struct LockkeeperError: Error, Sendable, CustomStringConvertible {
         case contract
         /// As many packets are kept for the account as may be; this one was not.
         case inboxFull
+        /// As many items wait in the account's outbox as may; this one was not put in.
+        case outboxFull
         /// The disk is full; nothing was written.
         case diskFull
         /// Reading, writing or syncing failed; what was not acknowledged may be lost.

@@ -14,7 +14,7 @@ public final class Session: Sendable {
     public let database: AccountDatabase
 
     let attachment: AccountAttachment
-    let workspace: Workspace
+    package let workspace: Workspace
     private let feeds: FeedFactory
     private let ending: SessionEnding
     private let isClosed = Atomic<Bool>(false)

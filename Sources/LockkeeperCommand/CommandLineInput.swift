@@ -27,7 +27,11 @@ enum CommandLineInput: Sendable {
             return
         }
         let (command, wordCount) = try CommandList.find(rest)
-        let words = leading + Array(rest.dropFirst(wordCount)).map { $0 == "-h" ? "--help" : $0 }
+        let own = rest.dropFirst(wordCount).prefix { $0 != "--" }
+        // What stands behind `--` is another program's, for example.
+        let words =
+            leading + own.map { $0 == "-h" ? "--help" : $0 }
+            + rest.dropFirst(wordCount + own.count)
         if words.prefix(while: { $0 != "--" }).contains("--help") {
             self = .print(Help.text(of: command))
             return

@@ -36,7 +36,8 @@ enum ExitCode: Int32, Sendable, CaseIterable {
             case .accountInactive, .hostRunning, .newerSchema, .migrationFailed: .unavailable
             case .accountExists, .unsupportedFileSystem: .cannotCreate
             case .diskFull, .ioFailed, .damaged, .fileMissing: .inputOutput
-            case .busy, .tooManyProcesses, .gap, .resync, .fileReplaced, .suspended, .inboxFull:
+            case .busy, .tooManyProcesses, .gap, .resync, .fileReplaced, .suspended, .inboxFull,
+                .outboxFull:
                 .tryAgain
             case .superseded: .superseded
             case .permissionDenied: .permission

@@ -131,6 +131,25 @@ public struct Limits: Sendable, Hashable {
     /// How long they are kept at most: text that was recalled stands in them until then.
     public var migrationBackupTimeMax: Duration = .seconds(30 * 24 * 3600)
 
+    /// How long an item of the outbox or an effect is left after an attempt that failed. The largest
+    /// wait is what a person who has a network again accepts before the message goes out by itself.
+    public var attemptRetry = Backoff(least: .seconds(1), largest: .seconds(300))
+    /// How long a server may ask to be left alone, by an answer to one attempt: longer is taken for a
+    /// mistake.
+    public var attemptRetryAfterMax: Duration = .seconds(3600)
+    /// Attempts that fail before an item or effect is parked: two hours of a server that refuses.
+    /// Who knows that there is no network makes no attempt.
+    public var attemptFailureCountMax = 30
+    /// Attempts that nobody answers, because the claimer died, before an item or effect is parked: one
+    /// that ends the process each time must not end every process that comes (B100).
+    public var attemptUnansweredCountMax = 5
+    /// Items of one account that the outbox holds: more than a person writes on a long flight, few
+    /// enough to be looked through at each claim.
+    public var outboxItemCountMax = 4096
+    /// Messages of one's own of which the outbox remembers that they were sent, so that none is sent
+    /// again by a program that had not noticed.
+    public var sentMemoryCountMax = 10_000
+
     /// The defaults.
     public init() {}
 }

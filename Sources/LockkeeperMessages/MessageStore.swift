@@ -116,6 +116,8 @@ public final class MessageStore: Sendable {
     func merge(
         closing page: SyncPage?,
         onGap: GapPolicy,
+        effects: EffectPolicy = .decide,
+        isOwnAct: Bool = false,
         on connection: Connection,
         topics: inout TopicSet,
         _ give: (inout BatchMerge) throws -> Void
@@ -139,7 +141,9 @@ public final class MessageStore: Sendable {
         var merge = BatchMerge(
             connection: connection,
             rules: rules,
-            now: wallClock.milliseconds()
+            now: wallClock.milliseconds(),
+            effects: effects,
+            isOwnAct: isOwnAct
         )
         try give(&merge)
         if let page { try merge.take(.page(page)) }

@@ -6,10 +6,12 @@ enum ReceiptOutput {
     /// Writes a receipt as one object.
     ///
     /// - Parameter lines: the first and last line of the input that it is for.
+    /// - Parameter more: writes further members.
     static func write(
         _ receipt: Receipt,
         lines: ClosedRange<Int>?,
-        into writer: inout JSONWriter
+        into writer: inout JSONWriter,
+        with more: (inout JSONWriter) -> Void = { _ in }
     ) {
         writer.beginObject()
         writer.member("account", receipt.account)
@@ -22,6 +24,12 @@ enum ReceiptOutput {
         if !receipt.gaps.isEmpty { writer.member("gaps", receipt.gaps) }
         writer.member("durable", receipt.durability == .durable)
         writer.member("waited_ms", milliseconds: receipt.waits.max() ?? .zero)
+        more(&writer)
         writer.endObject()
+    }
+
+    /// Writes the receipt of an act of the account's own as one object.
+    static func write(_ act: MessageStore.ActReceipt, into writer: inout JSONWriter) {
+        write(act.receipt, lines: nil, into: &writer) { $0.member("item", act.item) }
     }
 }

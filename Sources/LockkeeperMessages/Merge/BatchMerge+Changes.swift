@@ -3,8 +3,8 @@ import LockkeeperSQLite
 
 // What follows from a change: the two places on which everything that derives from messages hangs.
 extension BatchMerge {
-    /// A message's row was written: summary, unread and what search must forget follow in the same
-    /// transaction (I-3, I-16).
+    /// A message's row was written: summary, unread, effects and what search must forget follow in the
+    /// same transaction (I-3, I-16).
     ///
     /// Called once for every row that was inserted, updated or removed, after it was written.
     mutating func rowChanged(_ change: RowChange) throws {
@@ -15,12 +15,15 @@ extension BatchMerge {
         followSummary(change)
         followUnread(change)
         try search.take(change)
+        try effects.follow(change, in: conversations[index], ownID: rules.ownID)
     }
 
     /// A conversation's position, clear or fields changed.
     mutating func conversationChanged(_ change: ConversationChange, at index: Int) throws {
         switch change {
-        case .read, .fields: break
+        case .read(let before, let seq):
+            try effects.read(conversations[index].row, above: before ?? 0, upTo: seq)
+        case .fields: effects.fieldsChanged(of: conversations[index].row)
         case .cleared(let seq):
             conversations[index].topSeq = max(conversations[index].topSeq, seq)
         }
@@ -76,6 +79,7 @@ extension BatchMerge {
             try delete.run()
         }
         try quarantine.forget(conversation: conversations[index].id, message: row.messageID)
+        try outbox.forgetContent(of: row.messageID, in: conversations[index].id)
     }
 
     private mutating func followSummary(_ change: RowChange) {

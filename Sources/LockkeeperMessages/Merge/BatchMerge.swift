@@ -16,6 +16,10 @@ struct BatchMerge {
     let edges: CursorEdges
     let quarantine: QuarantineTable
     var search: SearchChanges
+    let outbox: OutboxTable
+    var effects: EffectDecisions
+    /// Whether the account itself does what is merged, so that it is no news of the server's.
+    let isOwnAct: Bool
     var conversations: [ConversationState] = []
     private var conversationIndex: [[UInt8]: Int] = [:]
     private var latest: Int?
@@ -24,18 +28,35 @@ struct BatchMerge {
 
     /// A merge into the transaction that is open on a connection.
     ///
-    /// - Parameter now: milliseconds since 1970, for quarantine's dates.
-    init(connection: Connection, rules: MergeRules, now: Int64) {
+    /// - Parameters:
+    ///   - now: milliseconds since 1970, for quarantine's dates.
+    ///   - effects: whether messages that are shown now notify (M-11).
+    ///   - isOwnAct: whether the account itself does what is merged.
+    init(
+        connection: Connection,
+        rules: MergeRules,
+        now: Int64,
+        effects: EffectPolicy = .decide,
+        isOwnAct: Bool = false
+    ) {
         self.connection = connection
         self.rules = rules
         table = MessageTable(connection: connection)
         edges = CursorEdges(connection: connection, edgeCountMax: rules.limits.edgeCountMax)
         quarantine = QuarantineTable(connection: connection, limits: rules.limits, now: now)
         search = SearchChanges(connection: connection)
+        outbox = OutboxTable(connection: connection)
+        self.effects = EffectDecisions(connection: connection, policy: effects)
+        self.isOwnAct = isOwnAct
     }
 
     /// Merges one event.
-    mutating func take(_ event: Event) throws { result.outcomes.count(try apply(event)) }
+    mutating func take(_ event: Event) throws {
+        if !isOwnAct {
+            try outbox.hear(event, ownID: rules.ownID, memory: rules.limits.sentMemoryCountMax)
+        }
+        result.outcomes.count(try apply(event))
+    }
 
     /// Merges one item.
     mutating func take(_ item: IngestItem) throws {

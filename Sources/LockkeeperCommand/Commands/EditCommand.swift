@@ -1,0 +1,44 @@
+import Lockkeeper
+import LockkeeperDomain
+import LockkeeperMessages
+
+/// `edit`: gives a message a new text.
+struct EditCommand: Command {
+    static let name = "edit"
+    static let usage = "CONVERSATION ID TEXT"
+    static let summary = "give a message a new text"
+    static let details = """
+        Gives a message that is shown a new text, here at once; the server is told by the outbox. Prints
+        the receipt, with the outbox's item.
+
+          lockkeeper edit room-7 m17 'see you at seven'
+        """
+
+    private let conversation: ConversationID
+    private let message: MessageID
+    private let text: String
+
+    init(_ arguments: inout Arguments) throws(UsageError) {
+        conversation = try ConversationID(argument: &arguments)
+        message = try MessageID(positional: "ID", of: &arguments)
+        text = try arguments.positional("TEXT")
+    }
+
+    func run(in context: CommandContext) async throws -> ExitCode {
+        try await context.acting { try await $0.edit(message, in: conversation, body: text) }
+    }
+}
+
+extension CommandContext {
+    /// Does something as the account and prints the receipt.
+    func acting(
+        _ act: (MessageStore) async throws -> MessageStore.ActReceipt
+    ) async throws -> ExitCode {
+        try await changing { workspace in
+            let session = try await workspace.session(account(in: workspace))
+            let receipt = try await act(MessageStore(session))
+            try console.print { ReceiptOutput.write(receipt, into: &$0) }
+        }
+        return .success
+    }
+}

@@ -1,0 +1,62 @@
+import Lockkeeper
+import LockkeeperMessages
+
+/// `outbox cancel`: take an item out of the outbox.
+struct OutboxCancelCommand: Command {
+    static let name = "outbox cancel"
+    static let usage = "ITEM"
+    static let summary = "take an item out of the outbox"
+    static let details = """
+        Takes an item out of the outbox: the server is not told. A message is not sent, unless an attempt
+        of unknown outcome has done it. Of another act, a recall for example, nothing is undone here.
+
+          lockkeeper outbox cancel 7 --account alice
+        """
+
+    private let item: Int64
+
+    init(_ arguments: inout Arguments) throws(UsageError) {
+        item = try arguments.positionalInteger("ITEM", in: 1...Int64.max)
+    }
+
+    func run(in context: CommandContext) async throws -> ExitCode {
+        try await context.changing { workspace in
+            let session = try await workspace.session(context.account(in: workspace))
+            let messages = try MessageStore(session)
+            try OutboxOutput.expectDone(
+                try await messages.cancelOutboxItem(item),
+                item,
+                claimers: try messages.claimers(ofOutboxItem: item)
+            )
+        }
+        return .success
+    }
+}
+
+extension OutboxOutput {
+    /// Makes an error of a request that was not done.
+    ///
+    /// - Throws: ``CommandError``.
+    static func expectDone(
+        _ outcome: MessageStore.OutboxRequest,
+        _ item: Int64,
+        claimers: [String]
+    ) throws(CommandError) {
+        switch outcome {
+        case .done: return
+        case .unknownItem:
+            throw CommandError(
+                "unknown-item",
+                .usage,
+                "The outbox has no item \(item). 'lockkeeper outbox list' lists them."
+            )
+        case .isClaimed:
+            let by = claimers.isEmpty ? "" : " by \(claimers.joined(separator: "; "))"
+            throw CommandError(
+                "claimed",
+                .tryAgain,
+                "Item \(item) is being told\(by). Try again when that has ended."
+            )
+        }
+    }
+}

@@ -1,0 +1,100 @@
+import Lockkeeper
+import LockkeeperDomain
+import LockkeeperMessages
+
+/// `outbox list`: what the server was not told yet.
+struct OutboxListCommand: Command {
+    static let name = "outbox list"
+    static let usage = "[CONVERSATION]"
+    static let summary = "list what the server was not told yet"
+    static let details = """
+        Lists the items of the outbox in their order: number, act, conversation, state, attempts, why it
+        is where it is, and who has claimed it. The states: waiting; sending, an attempt has begun;
+        unknown, an attempt had no answer; parked, refused for good or failed too often.
+
+          lockkeeper outbox list room-7 --json
+        """
+
+    private let conversation: ConversationID?
+
+    init(_ arguments: inout Arguments) throws(UsageError) {
+        conversation = try ConversationID(optionalArgument: &arguments)
+    }
+
+    func run(in context: CommandContext) async throws -> ExitCode {
+        try await context.reading { messages in
+            for item in try await messages.outbox(in: conversation) {
+                let claimers =
+                    item.state == .sending
+                    ? try messages.claimers(ofOutboxItem: item.id) : []
+                guard context.options.isJSON else {
+                    try context.console.print(OutboxOutput.line(item, claimers: claimers))
+                    continue
+                }
+                try context.console.print { writer in
+                    writer.beginVersionedObject()
+                    OutboxOutput.write(item, into: &writer)
+                    writer.member("state", item.state.rawValue)
+                    writer.member("reason", item.reason)
+                    writer.member("claimed_by", claimers)
+                    writer.endObject()
+                }
+            }
+        }
+        return .success
+    }
+}
+
+/// `effects list`: what nobody has been told yet.
+struct EffectsListCommand: Command {
+    static let name = "effects list"
+    static let usage = "[options]"
+    static let summary = "list notifications that nobody has confirmed"
+    static let details = """
+        Lists the effects that were not confirmed, oldest message first: notify or withdraw,
+        conversation, message, state, attempts, why it is where it is.
+
+          lockkeeper effects list --json
+        """
+
+    init(_ arguments: inout Arguments) throws(UsageError) {}
+
+    func run(in context: CommandContext) async throws -> ExitCode {
+        try await context.reading { messages in
+            for effect in try await messages.effects() {
+                guard context.options.isJSON else {
+                    let texts = [effect.conversation.description, effect.message.description]
+                        .map(terminalText)
+                    try context.console.print(
+                        "\(effect.kind.rawValue)\t\(texts[0])\t\(texts[1])\t"
+                            + "\(effect.state.rawValue)\t\(effect.attempt)"
+                            + (effect.reason.map { "\t\(terminalText($0))" } ?? "")
+                    )
+                    continue
+                }
+                try context.console.print { writer in
+                    writer.beginVersionedObject()
+                    EffectOutput.write(effect, into: &writer)
+                    writer.member("state", effect.state.rawValue)
+                    writer.member("reason", effect.reason)
+                    writer.endObject()
+                }
+            }
+        }
+        return .success
+    }
+}
+
+extension ConversationID {
+    /// The conversation that a command line names next; `nil` where it names none.
+    ///
+    /// - Throws: ``UsageError`` when it is too long.
+    init?(optionalArgument arguments: inout Arguments) throws(UsageError) {
+        guard let text = arguments.optionalPositional() else { return nil }
+        do throws(IdentifierError) {
+            try self.init(text)
+        } catch {
+            throw UsageError("A conversation's id has 1 to \(IdentifierError.byteCountMax) bytes.")
+        }
+    }
+}

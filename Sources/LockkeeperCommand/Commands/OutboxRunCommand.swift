@@ -1,0 +1,121 @@
+import Lockkeeper
+import LockkeeperDomain
+import LockkeeperMessages
+import LockkeeperPlatform
+
+/// `outbox run`: tells the server by a program of the user's.
+struct OutboxRunCommand: Command {
+    static let name = "outbox run"
+    static let usage = "[options] -- COMMAND [ARGUMENT…]"
+    static let summary = "tell the server what waits in the outbox, by a program of yours"
+    static let details = """
+        Starts COMMAND once for each item whose turn it is, and gives it the item as one JSON line on
+        standard input: "act", "key", "event". COMMAND tells the server and answers with one line:
+
+          {"id":"m17","seq":181,"server_at":"2026-01-01T00:00:00Z"}   the server has the message
+          {}                                     the server has what is no message
+          {"failed":"no route"}                  not done; tried again after a growing while, or
+                                                 after "retry_after_ms"
+          {"refused":"too long"}                 never; parked, and the next goes on
+
+        Without an answer exit code 75 means "not done, try again"; any other end leaves the outcome
+        unknown. A message of unknown outcome is repeated only where the account's server refuses
+        doubles ('account add --refuses-doubles'), else 'outbox retry' or 'outbox cancel' decide.
+
+        Items of one conversation are told in order, one at a time, by however many processes. A claim
+        lives as long as COMMAND, which has it as descriptor 3: it ends with COMMAND though this process
+        is killed, and at once when COMMAND is. The code is 75 where items wait for a later attempt or
+        are another's.
+
+          lockkeeper outbox run --account alice -- ./send.sh
+        """
+    static let options: [OptionSpecification] = [
+        .flag("follow", "stay, and tell what comes, until SIGTERM"),
+        .value("timeout", "SECONDS", "end COMMAND when it takes longer for one item [60]"),
+    ]
+    static let awaitedSignals = Relay.signals
+
+    private let relayed: RelayOptions
+
+    init(_ arguments: inout Arguments) throws(UsageError) {
+        relayed = try RelayOptions(&arguments)
+    }
+
+    func run(in context: CommandContext) async throws -> ExitCode {
+        try await relayed.run(in: context) { messages, relay in
+            try await relay.run(following: messages.session) {
+                guard let claim = try await messages.claimNextOutboxItem() else { return false }
+                try await relay.tell(RelayedItem(claim))
+                return true
+            } wait: {
+                try await messages.outboxWait()
+            }
+        }
+    }
+}
+
+/// `effects run`: has a program of the user's show and withdraw notifications.
+struct EffectsRunCommand: Command {
+    static let name = "effects run"
+    static let usage = "[options] -- COMMAND [ARGUMENT…]"
+    static let summary = "notify of new messages, by a program of yours"
+    static let details = """
+        Starts COMMAND once for each effect, and gives it the effect as one JSON line on standard input:
+        "effect" is "notify", with the "message", or "withdraw" when that was read elsewhere, recalled
+        or deleted. "tag" names the notification, "key" the effect: it is handed out at least once, and
+        with the same key when it is handed out again. COMMAND answers as that of 'outbox run' does:
+        {} when it is done, {"failed":…}, {"refused":…}.
+
+        However many processes ingest a message, it has one notify, and one process at a time acts on
+        it. The claim lives as long as COMMAND.
+
+          lockkeeper effects run --follow --account alice -- ./notify.sh
+        """
+    static let options = OutboxRunCommand.options
+    static let awaitedSignals = Relay.signals
+
+    private let relayed: RelayOptions
+
+    init(_ arguments: inout Arguments) throws(UsageError) {
+        relayed = try RelayOptions(&arguments)
+    }
+
+    func run(in context: CommandContext) async throws -> ExitCode {
+        try await relayed.run(in: context) { messages, relay in
+            try await relay.run(following: messages.session) {
+                guard let claim = try await messages.claimNextEffect() else { return false }
+                try await relay.tell(RelayedEffect(claim))
+                return true
+            } wait: {
+                try await messages.effectWait()
+            }
+        }
+    }
+}
+
+/// What the two commands above are given.
+struct RelayOptions: Sendable {
+    private let words: [String]
+    private let timeout: Duration
+    private let follows: Bool
+
+    init(_ arguments: inout Arguments) throws(UsageError) {
+        follows = arguments.flag("follow")
+        timeout = .seconds(try arguments.integer("timeout", in: 1...86_400) ?? 60)
+        var words = [try arguments.positional("COMMAND, behind --,")]
+        while let word = arguments.optionalPositional() { words.append(word) }
+        self.words = words
+    }
+
+    /// Opens the workspace and runs a relay in it.
+    func run(
+        in context: CommandContext,
+        _ body: (MessageStore, Relay) async throws -> ExitCode
+    ) async throws -> ExitCode {
+        try await context.changing { workspace in
+            let session = try await workspace.session(context.account(in: workspace))
+            let relay = Relay(words, timeout: timeout, follows: follows, in: context)
+            return try await body(MessageStore(session), relay)
+        }
+    }
+}

@@ -1,0 +1,133 @@
+import Lockkeeper
+import LockkeeperDomain
+import LockkeeperMessages
+
+/// A claimed item of the outbox, as a program is told of it.
+struct RelayedItem: ~Copyable, RelayedThing {
+    private let claim: OutboxClaim
+
+    init(_ claim: consuming OutboxClaim) { self.claim = claim }
+
+    var hold: HeldClaim { claim.hold }
+
+    var title: String { "item \(claim.item.id)" }
+
+    var line: [UInt8] {
+        var writer = JSONWriter()
+        writer.beginVersionedObject()
+        OutboxOutput.write(claim.item, into: &writer)
+        writer.member("repeated", claim.isRepeated)
+        writer.endObject()
+        writer.endLine()
+        return writer.bytes
+    }
+
+    consuming func take(_ answer: RelayAnswer) async throws -> String {
+        switch answer {
+        case .confirmed(let id, let sequence, let serverAt):
+            guard claim.item.act != .send || id != nil else {
+                // Whatever it did, it does not say under which id: that is no answer.
+                try await claim.leaveUnanswered()
+                return "unanswered"
+            }
+            try await claim.confirm(as: id, sequence: sequence, serverAt: serverAt)
+            return "confirmed"
+        case .failed(let reason, let retryAfter):
+            try await claim.fail(because: reason, retryAfter: retryAfter)
+            return "failed"
+        case .refused(let reason):
+            try await claim.park(because: reason)
+            return "refused"
+        case .none:
+            try await claim.leaveUnanswered()
+            return "unanswered"
+        }
+    }
+
+    consuming func giveBack() async throws { try await claim.giveBack() }
+}
+
+/// A claimed effect, as a program is told of it.
+struct RelayedEffect: ~Copyable, RelayedThing {
+    private let claim: EffectClaim
+
+    init(_ claim: consuming EffectClaim) { self.claim = claim }
+
+    var hold: HeldClaim { claim.hold }
+
+    var title: String { "\(claim.effect.kind.rawValue) \(claim.effect.id)" }
+
+    var line: [UInt8] {
+        var writer = JSONWriter()
+        writer.beginVersionedObject()
+        EffectOutput.write(claim.effect, into: &writer)
+        writer.member("repeated", claim.isRepeated)
+        writer.endObject()
+        writer.endLine()
+        return writer.bytes
+    }
+
+    consuming func take(_ answer: RelayAnswer) async throws -> String {
+        switch answer {
+        case .confirmed:
+            try await claim.confirm()
+            return "confirmed"
+        case .failed(let reason, let retryAfter):
+            try await claim.fail(because: reason, retryAfter: retryAfter)
+            return "failed"
+        case .refused(let reason):
+            try await claim.park(because: reason)
+            return "refused"
+        case .none:
+            try await claim.leaveUnanswered()
+            return "unanswered"
+        }
+    }
+
+    consuming func giveBack() async throws { try await claim.giveBack() }
+}
+
+/// How an item of the outbox is printed.
+enum OutboxOutput {
+    /// Writes an item's members.
+    static func write(_ item: OutboxItem, into writer: inout JSONWriter) {
+        writer.member("item", item.id)
+        writer.member("act", item.act.rawValue)
+        writer.member("conversation", item.conversation)
+        writer.member("key", item.key)
+        if let clientID = item.clientID { writer.member("client_id", clientID) }
+        if let message = item.message { writer.member("message", message) }
+        writer.member("created_at", item.createdAt)
+        writer.member("attempt", item.attempt)
+        writer.key("event")
+        writer.raw(EventEncoder.line(item.event))
+    }
+
+    /// An item as one line for people.
+    static func line(_ item: OutboxItem, claimers: [String]) -> String {
+        var text =
+            "\(item.id)\t\(item.act.rawValue)\t\(terminalText(item.conversation.description))"
+            + "\t\(item.state.rawValue)\t\(item.attempt)"
+        let remarks = [item.reason.map(terminalText)].compactMap { $0 } + claimers
+        if !remarks.isEmpty { text += "\t\(remarks.joined(separator: "; "))" }
+        return text
+    }
+}
+
+/// How an effect is printed.
+enum EffectOutput {
+    /// Writes an effect's members.
+    static func write(_ effect: Effect, into writer: inout JSONWriter) {
+        writer.member("effect", effect.kind.rawValue)
+        writer.member("key", effect.key)
+        writer.member("tag", effect.tag)
+        writer.member("conversation", effect.conversation)
+        writer.member("id", effect.message)
+        writer.member("attempt", effect.attempt)
+        guard let content = effect.content else { return }
+        writer.key("message")
+        writer.beginObject()
+        MessageOutput.write(content, into: &writer)
+        writer.endObject()
+    }
+}

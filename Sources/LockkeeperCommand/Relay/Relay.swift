@@ -1,0 +1,155 @@
+import Lockkeeper
+import LockkeeperDomain
+import LockkeeperMessages
+import LockkeeperPlatform
+import Synchronization
+
+/// Something that is claimed, told to a program, and answered: an item of the outbox or an effect.
+protocol RelayedThing: ~Copyable, Sendable {
+    /// The lock that the program inherits.
+    var hold: HeldClaim { get }
+    /// The line that the program is told, with its line end.
+    var line: [UInt8] { get }
+    /// What it is, for people: "item 7".
+    var title: String { get }
+    /// Writes down what was answered.
+    ///
+    /// - Returns: what became of it, as one word.
+    consuming func take(_ answer: RelayAnswer) async throws -> String
+    /// Says that nothing was done.
+    consuming func giveBack() async throws
+}
+
+/// Tells a program one thing after the other: what `outbox run` and `effects run` have in common.
+final class Relay: Sendable {
+    private let words: [String]
+    private let timeout: Duration
+    private let follows: Bool
+    private let context: CommandContext
+    private let state = Mutex(State())
+    private let wakes: AsyncStream<Void>
+    private let wake: AsyncStream<Void>.Continuation
+
+    private struct State: Sendable {
+        var isEnding = false
+        var running: RelayedCommand?
+    }
+
+    /// - Parameters:
+    ///   - words: the program and its arguments.
+    ///   - timeout: how long it may take for one thing.
+    ///   - follows: whether to stay when nothing is left.
+    init(_ words: [String], timeout: Duration, follows: Bool, in context: CommandContext) {
+        self.words = words
+        self.timeout = timeout
+        self.follows = follows
+        self.context = context
+        (wakes, wake) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
+    }
+
+    /// Tells everything whose turn comes, and ends when nothing is left or this process is asked to.
+    ///
+    /// - Parameters:
+    ///   - next: does one thing, by ``tell(_:)``; says whether there was one.
+    ///   - wait: how long until there may be another; `nil` where nothing waits.
+    /// - Returns: `tryAgain` where something waits that cannot be done now.
+    func run(
+        following session: Session,
+        next: () async throws -> Bool,
+        wait: () async throws -> Duration?
+    ) async throws -> ExitCode {
+        let signals = Task { [self] in
+            _ = try await AwaitedSignal.next(of: Self.signals)
+            end()
+        }
+        let changes = Task { [self] in
+            for try await _ in session.changes() { wake.yield() }
+        }
+        defer {
+            signals.cancel()
+            changes.cancel()
+        }
+        var iterator = wakes.makeAsyncIterator()
+        while !isEnding {
+            if try await next() { continue }
+            let pause = try await wait()
+            guard follows else { return pause == nil ? .success : .tryAgain }
+            let alarm = Task { [wake] in
+                try await Task.sleep(for: pause ?? .seconds(3600))
+                wake.yield()
+            }
+            _ = await iterator.next()
+            alarm.cancel()
+        }
+        return .success
+    }
+
+    /// The signals by which this process is asked to end.
+    static let signals: [Signal] = [.terminate, .interrupt]
+
+    /// Tells the program one thing and writes down what it answered.
+    func tell(_ thing: consuming some RelayedThing & ~Copyable) async throws {
+        let command = RelayedCommand(words, timeout: timeout)
+        let isEnding = state.withLock { state in
+            state.running = command
+            return state.isEnding
+        }
+        if isEnding { return try await thing.giveBack() }
+        let (line, hold, title) = (thing.line, thing.hold, thing.title)
+        let ending: RelayedCommand.Ending
+        do {
+            ending = try await onThread {
+                try command.run(telling: line) { start in try hold.withInheritance(start) }
+            }
+        } catch {
+            try await thing.giveBack()
+            throw error
+        }
+        state.withLock { $0.running = nil }
+        let answer = RelayAnswer(ending)
+        if case .none(let reason) = answer {
+            context.console.note("lockkeeper: \(title): \(reason)")
+        }
+        let outcome = try await thing.take(answer)
+        try report(title, outcome)
+    }
+
+    private func report(_ title: String, _ outcome: String) throws {
+        guard context.options.isJSON else {
+            return try context.console.print("\(title)\t\(outcome)")
+        }
+        try context.console.print { writer in
+            writer.beginVersionedObject()
+            writer.member("told", title)
+            writer.member("outcome", outcome)
+            writer.endObject()
+        }
+    }
+
+    private var isEnding: Bool { state.withLock { $0.isEnding } }
+
+    /// The program in work is asked to end as well; what it answers is still written down.
+    private func end() {
+        let running = state.withLock { state in
+            state.isEnding = true
+            return state.running
+        }
+        running?.interrupt()
+        wake.yield()
+    }
+
+    /// Runs a closure on a thread of its own, because it blocks.
+    private func onThread<Value: Sendable>(
+        _ body: @escaping @Sendable () throws -> Value
+    ) async throws -> Value {
+        try await withCheckedThrowingContinuation { continuation in
+            do {
+                _ = try WorkerThread.start(name: "lk-relay") {
+                    continuation.resume(with: Result { try body() })
+                }
+            } catch {
+                continuation.resume(throwing: error)
+            }
+        }
+    }
+}

@@ -1,0 +1,149 @@
+import LockkeeperDomain
+import LockkeeperPlatform
+import Synchronization
+
+/// A program of the user's that acts on one claimed thing: it is told by a line on its standard input,
+/// and answers with a line on its standard output.
+///
+/// It inherits the claim as descriptor 3, so that the claim is held as long as the program lives, though
+/// this process is killed meanwhile. It is ended when its time is up, or when this process is asked to
+/// end and the program does not follow.
+///
+/// Lock rule: the monitor guards the child and how it ended; nothing is waited for under it but that.
+final class RelayedCommand: Sendable {
+    /// What it came to.
+    struct Ending: Sendable {
+        /// Its first line; `nil` where it printed none.
+        let answer: [UInt8]?
+        /// How it ended.
+        let status: ExitStatus
+        /// Whether it was ended because its time was up.
+        let wasTooSlow: Bool
+    }
+
+    private struct State: Sendable {
+        var child: ChildProcess?
+        var hasEnded = false
+        var wasTooSlow = false
+    }
+
+    private let words: [String]
+    private let timeout: Duration
+    private let state = Monitor(State())
+
+    /// More than an answer ever has; what comes behind it is not read.
+    private static let answerByteCountMax = 64 * 1024
+    /// How long a program has to end by itself once it was asked to.
+    private static let endingMax = Duration.seconds(2)
+
+    /// A program that is not started yet.
+    ///
+    /// - Parameters:
+    ///   - words: its path or name, and its arguments.
+    ///   - timeout: how long it may take for one thing.
+    init(_ words: [String], timeout: Duration) {
+        self.words = words
+        self.timeout = timeout
+    }
+
+    /// Starts the program, tells it, and waits until it has ended. Blocks the calling thread.
+    ///
+    /// - Throws: ``CommandError`` where it cannot be started.
+    func run(
+        telling line: [UInt8],
+        inheriting inheritance: (
+            (LockDescriptor.Inheritance?) throws -> ChildProcess
+        ) throws -> ChildProcess
+    ) throws -> Ending {
+        let child = try inheritance(start)
+        state.withLock { $0.child = child }
+        let watchdog = try? WorkerThread.start(name: "lk-relay-clock") { [self] in watch(child) }
+        let output = child.takePipe(.output)
+        let hasExited = try WakeEvent()
+        let waiter = try? WorkerThread.start(name: "lk-relay-wait") {
+            _ = try? child.wait()
+            hasExited.signal()
+        }
+        tell(child.takePipe(.input), line)
+        let answer = read(output, until: hasExited)
+        waiter?.join()
+        let status = try child.wait()
+        let wasTooSlow = state.withLock { state in
+            state.hasEnded = true
+            return state.wasTooSlow
+        }
+        state.broadcast()
+        watchdog?.join()
+        return Ending(answer: answer, status: status, wasTooSlow: wasTooSlow)
+    }
+
+    /// Asks the program to end, as this process was asked to.
+    func interrupt() {
+        let child = state.withLock { $0.hasEnded ? nil : $0.child }
+        try? child?.signal(Signal.terminate.rawValue)
+    }
+
+    private func start(_ inheritance: LockDescriptor.Inheritance?) throws -> ChildProcess {
+        do throws(SystemCallError) {
+            return try ChildProcess(
+                program: words[0],
+                arguments: Array(words.dropFirst()),
+                input: .pipe,
+                output: .pipe,
+                inheriting: inheritance
+            )
+        } catch {
+            throw CommandError(
+                "no-program",
+                .unavailable,
+                "\(terminalText(words[0])) cannot be started: \(error). Nothing was told to anybody."
+            )
+        }
+    }
+
+    /// Writes the line. A program that does not read it ends it by ending.
+    private func tell(_ input: consuming FileDescriptor, _ line: [UInt8]) {
+        try? input.write(line)
+    }
+
+    /// Reads the first line of the output. What the program has started may keep the pipe open for
+    /// longer: the program's end is the end of its answer.
+    private func read(
+        _ output: borrowing FileDescriptor,
+        until hasExited: WakeEvent
+    ) -> [UInt8]? {
+        let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 4096, alignment: 16)
+        defer { buffer.deallocate() }
+        var bytes: [UInt8] = []
+        var isLast = false
+        while bytes.count < Self.answerByteCountMax {
+            var poll = Poll()
+            let pipe = poll.add(output.raw, .readable)
+            let exit = poll.add(hasExited.raw, .readable)
+            let now = Deadline(at: SystemClock().now())
+            guard (try? poll.wait(until: isLast ? now : .never)) != nil else { break }
+            if !poll.ready(at: pipe).isEmpty {
+                guard let count = try? output.read(into: buffer), count > 0 else { break }
+                bytes += buffer[..<count]
+                if bytes.contains(UInt8(ascii: "\n")) { break }
+            } else if isLast {
+                break
+            }
+            if !poll.ready(at: exit).isEmpty { isLast = true }
+        }
+        let line = bytes.prefix { $0 != UInt8(ascii: "\n") }
+        return line.isEmpty ? nil : Array(line)
+    }
+
+    private func watch(_ child: ChildProcess) {
+        func hasEnded(within wait: Duration) -> Bool {
+            let deadline = Deadline(after: wait, from: SystemClock().now())
+            return state.wait(until: deadline) { $0.hasEnded ? true : nil } == true
+        }
+        if hasEnded(within: timeout) { return }
+        state.withLock { $0.wasTooSlow = true }
+        try? child.signal(Signal.terminate.rawValue)
+        if hasEnded(within: Self.endingMax) { return }
+        try? child.signal(Signal.kill.rawValue)
+    }
+}

@@ -1,0 +1,326 @@
+import Lockkeeper
+import LockkeeperDomain
+import LockkeeperPlatform
+import LockkeeperSQLite
+import LockkeeperStorage
+
+// What the account itself does. Each act is merged at once, so that it is seen, and put into the outbox
+// in the same transaction, so that the server is told, whatever becomes of this process (M-10, R-59).
+extension MessageStore {
+    /// What became of an act.
+    public struct ActReceipt: Sendable, Hashable {
+        /// The item that tells the server; `nil` where it says nothing new.
+        public let item: Int64?
+        /// What became of it here.
+        public let receipt: Receipt
+    }
+
+    /// Puts a message into the outbox. It is shown behind all others until the server, or an echo, ties
+    /// it to an id and a place.
+    ///
+    /// - Throws: ``LockkeeperError`` — `invalidInput` where the account was added without its own id, or
+    ///   the message cannot be stored; `outboxFull`; and what ``AccountDatabase/write`` throws.
+    public func send(_ draft: OutgoingMessage) async throws -> SendReceipt {
+        let own = try ownPersonNeeded()
+        let now = Timestamp(stored: session.wallClock.milliseconds())
+        let message = MessageEvent(
+            conversation: draft.conversation,
+            id: MessageID(unchecked: draft.clientID.bytes),
+            sequence: nil,
+            sender: own,
+            sentAt: now,
+            body: draft.body,
+            version: 0,
+            kind: draft.kind,
+            clientID: draft.clientID,
+            replyTo: draft.replyTo,
+            mentions: draft.mentions,
+            attachments: draft.attachments,
+            expiresAt: draft.expiresAt,
+            extra: draft.extra
+        )
+        let event = Event.message(message)
+        try check(event)
+        return try await session.database.submit(
+            durability: .durable,
+            waitMax: nil
+        ) { [self] connection, topics in
+            let table = OutboxTable(connection: connection)
+            if let known = try table.find(clientID: draft.clientID.bytes) {
+                return SendReceipt(
+                    clientID: draft.clientID,
+                    item: known.hasEnded ? nil : known.number,
+                    isNew: false,
+                    message: known.message.map(MessageID.init(unchecked:))
+                )
+            }
+            let number = try put(
+                OutboxTable.Entry(
+                    act: .send,
+                    conversation: draft.conversation.bytes,
+                    clientID: draft.clientID.bytes,
+                    content: EventEncoder.line(event),
+                    createdAt: now.millisecondsSince1970
+                ),
+                into: table
+            )
+            topics.insert(draft.conversation.bytes)
+            return SendReceipt(
+                clientID: draft.clientID,
+                item: number,
+                isNew: true,
+                message: nil
+            )
+        }.value
+    }
+
+    /// Gives a message a new text.
+    ///
+    /// - Throws: ``LockkeeperError`` — `invalidInput` where no such message is shown, `outboxFull`, and
+    ///   what ``AccountDatabase/write`` throws.
+    @discardableResult
+    public func edit(
+        _ id: MessageID,
+        in conversation: ConversationID,
+        body: String
+    ) async throws -> ActReceipt {
+        let editedAt = Timestamp(stored: session.wallClock.milliseconds())
+        let (own, subject) = (ownPerson, "message \(id)")
+        return try await act(.edit, about: id, in: conversation) { stored, _ in
+            guard let row = stored?.row, row.state == .shown else { throw Self.notShown(subject) }
+            return .edit(
+                EditEvent(
+                    conversation: conversation,
+                    id: id,
+                    version: max(row.version, 1) + 1,
+                    editor: own,
+                    editedAt: editedAt,
+                    body: body
+                )
+            )
+        }
+    }
+
+    /// Recalls a message: its content is gone here at once (M-6).
+    ///
+    /// - Throws: ``LockkeeperError`` — `invalidInput` where no such message is shown, `outboxFull`, and
+    ///   what ``AccountDatabase/write`` throws.
+    @discardableResult
+    public func recall(
+        _ id: MessageID,
+        in conversation: ConversationID
+    ) async throws -> ActReceipt {
+        let (own, subject) = (ownPerson, "message \(id)")
+        return try await act(.recall, about: id, in: conversation) { stored, _ in
+            guard let row = stored?.row, row.registers[.sender] != nil else {
+                throw Self.notShown(subject)
+            }
+            return .recall(
+                RecallEvent(
+                    conversation: conversation,
+                    id: id,
+                    version: row.version,
+                    recaller: own
+                )
+            )
+        }
+    }
+
+    /// Deletes a message for the account, on all its devices; others keep it (M-7).
+    ///
+    /// - Throws: ``LockkeeperError`` — `outboxFull`, and what ``AccountDatabase/write`` throws.
+    @discardableResult
+    public func delete(
+        _ id: MessageID,
+        in conversation: ConversationID
+    ) async throws -> ActReceipt {
+        try await act(.delete, about: id, in: conversation) { _, _ in
+            .delete(DeleteEvent(conversation: conversation, id: id))
+        }
+    }
+
+    /// Puts a reaction on a message, or takes it away (M-8).
+    ///
+    /// - Parameters:
+    ///   - slot: what it replaces where a person has only so many: a constant for one per person; the
+    ///     emoji where nothing is said.
+    ///   - removed: takes it away.
+    /// - Throws: ``LockkeeperError`` — `invalidInput` where no such message is shown, or the account was
+    ///   added without its own id; `outboxFull`, and what ``AccountDatabase/write`` throws.
+    @discardableResult
+    public func react(
+        _ emoji: String,
+        to id: MessageID,
+        in conversation: ConversationID,
+        slot: ReactionSlot? = nil,
+        removed: Bool = false
+    ) async throws -> ActReceipt {
+        let (own, subject) = (try ownPersonNeeded(), "message \(id)")
+        return try await act(.reaction, about: id, in: conversation) { stored, connection in
+            guard let stored, stored.row.state == .shown else { throw Self.notShown(subject) }
+            var reaction = ReactionEvent(
+                conversation: conversation,
+                id: id,
+                reactor: own,
+                emoji: emoji,
+                slot: slot,
+                version: 1,
+                removed: removed
+            )
+            let select = try connection.statement(
+                """
+                SELECT version FROM lk_reaction WHERE message = ?1 AND person = ?2 AND slot = ?3
+                """
+            )
+            try select.bind(1, stored.id)
+            try select.bind(2, text: own.bytes)
+            try select.bind(3, text: reaction.slotBytes)
+            defer { select.reset() }
+            if try select.step() { reaction.version = select.int64(0) + 1 }
+            return .reaction(reaction)
+        }
+    }
+
+    /// Takes away everything of a conversation up to a place, for the account on all its devices (M-7).
+    ///
+    /// - Throws: ``LockkeeperError`` — `invalidInput`, `outboxFull`, and what ``AccountDatabase/write``
+    ///   throws.
+    @discardableResult
+    public func clear(
+        _ conversation: ConversationID,
+        upTo sequence: Int64
+    ) async throws -> ActReceipt {
+        try await act(.clear, upTo: sequence, in: conversation) { _, _ in
+            .clear(ClearEvent(conversation: conversation, sequence: sequence))
+        }
+    }
+
+    /// Moves the account's own position in a conversation; a smaller one changes nothing. A report that
+    /// still waits is superseded by a newer one of the same conversation.
+    ///
+    /// - Parameters:
+    ///   - sequence: up to and with this place; 0 says that nothing is read and that this is known.
+    ///   - kind: read, or delivered only.
+    @discardableResult
+    public func markRead(
+        _ conversation: ConversationID,
+        upTo sequence: Int64,
+        _ kind: ReadEvent.Kind = .read
+    ) async throws -> ActReceipt {
+        try await act(kind == .read ? .read : .delivered, upTo: sequence, in: conversation) {
+            _,
+            _ in
+            .read(ReadEvent(conversation: conversation, sequence: sequence, kind: kind))
+        }
+    }
+
+    // MARK: - Means
+
+    private var ownPerson: PersonID? { rules.ownID.map(PersonID.init(unchecked:)) }
+
+    private func ownPersonNeeded() throws -> PersonID {
+        if let ownPerson { return ownPerson }
+        throw LockkeeperError.unusable(
+            "account \(session.token.account)",
+            "was added without its own id, so that nobody can be named as the one who did it",
+            remedy: "Add the account with the id that it has on its server."
+        )
+    }
+
+    private static func notShown(_ subject: String) -> LockkeeperError {
+        .unusable(
+            subject,
+            "is not shown in this conversation",
+            remedy: "Name a message that the timeline shows."
+        )
+    }
+
+    /// Merges what the account does and puts a report of it into the outbox. Where the act changes
+    /// nothing that is stored, the server knows it or an item tells it already.
+    private func act(
+        _ act: OutboxAct,
+        about id: MessageID? = nil,
+        upTo seq: Int64? = nil,
+        in conversation: ConversationID,
+        _ make: @escaping @Sendable (MessageTable.Stored?, Connection) throws -> Event
+    ) async throws -> ActReceipt {
+        let now = session.wallClock.milliseconds()
+        let ((item, result), commit) = try await session.database.submit(
+            durability: .durable,
+            waitMax: nil
+        ) { [self] connection, topics in
+            let event = try make(
+                try id.flatMap { try storedMessage($0, in: conversation, on: connection) },
+                connection
+            )
+            try check(event)
+            let result = try merge(
+                closing: nil,
+                onGap: .wait,
+                isOwnAct: true,
+                on: connection,
+                topics: &topics
+            ) { try $0.take(event) }
+            guard result.outcomes.inserted + result.outcomes.updated > 0 else {
+                return (Int64?.none, result)
+            }
+            let table = OutboxTable(connection: connection)
+            if act.isSupersededByNewer, let seq {
+                try table.removePositions(
+                    act,
+                    in: conversation.bytes,
+                    upTo: seq,
+                    keepsAttempts: true
+                )
+            }
+            let number = try put(
+                OutboxTable.Entry(
+                    act: act,
+                    conversation: conversation.bytes,
+                    message: id?.bytes,
+                    seq: seq,
+                    content: EventEncoder.line(event),
+                    createdAt: now
+                ),
+                into: table
+            )
+            return (number, result)
+        }
+        return ActReceipt(item: item, receipt: Receipt(result, commit))
+    }
+
+    private func put(_ entry: OutboxTable.Entry, into table: OutboxTable) throws -> Int64 {
+        guard try table.hasRoom(rules.limits.outboxItemCountMax) else {
+            throw LockkeeperError(
+                .outboxFull,
+                subject: "account \(session.token.account)",
+                explanation: "\(rules.limits.outboxItemCountMax) items wait for the server",
+                answer: .retry,
+                remedy:
+                    "Let the outbox be told, or cancel items; 'lockkeeper outbox list' lists them."
+            )
+        }
+        return try table.insert(entry)
+    }
+
+    private func check(_ event: Event) throws {
+        do throws(EventError) {
+            try event.validate(limits: rules.limits)
+        } catch {
+            throw LockkeeperError.unusable(
+                "an act of account \(session.token.account)",
+                "\(error)",
+                remedy: "Change what it says."
+            )
+        }
+    }
+
+    private func storedMessage(
+        _ id: MessageID,
+        in conversation: ConversationID,
+        on connection: Connection
+    ) throws -> MessageTable.Stored? {
+        guard let row = try ConversationRow.find(conversation, in: connection) else { return nil }
+        return try MessageTable(connection: connection).find(id.bytes, in: row)
+    }
+}

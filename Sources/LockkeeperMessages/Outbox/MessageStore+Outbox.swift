@@ -1,0 +1,324 @@
+public import Lockkeeper
+import LockkeeperDomain
+import LockkeeperPlatform
+import LockkeeperSQLite
+import LockkeeperStorage
+import Synchronization
+
+extension MessageStore {
+    // MARK: - Looking
+
+    /// Everything that the server must be told and has not confirmed, in order.
+    ///
+    /// - Parameter conversation: that of one conversation; `nil` for all.
+    public func outbox(in conversation: ConversationID? = nil) async throws -> [OutboxItem] {
+        try await session.database.readConnection(outboxItems(in: conversation, only: nil))
+    }
+
+    /// The messages of a conversation that were not confirmed yet, in their order: they stand behind
+    /// all others (M-10).
+    public func pendingMessages(in conversation: ConversationID) async throws -> [OutboxItem] {
+        try await session.database.readConnection(outboxItems(in: conversation, only: .send))
+    }
+
+    /// Everything that the server must be told, kept live: any process's commit is followed.
+    ///
+    /// - Parameter conversation: that of one conversation; `nil` for all.
+    public func observeOutbox(in conversation: ConversationID? = nil) -> LiveList<OutboxItem> {
+        LiveList(
+            session.database.observeConnection(
+                topics: conversation.map { [$0.bytes] },
+                outboxItems(in: conversation, only: nil)
+            )
+        )
+    }
+
+    func outboxItems(
+        in conversation: ConversationID?,
+        only act: OutboxAct?
+    ) -> @Sendable (Connection) throws -> [OutboxItem] {
+        { connection in
+            let table = OutboxTable(connection: connection)
+            return try table.all(in: conversation?.bytes, only: act).compactMap { row in
+                try table.content(row.number).flatMap { OutboxItem(row, content: $0) }
+            }
+        }
+    }
+
+    /// Who has claimed an item, a sentence each, for people; a claimer that is stopped is named as
+    /// stopped.
+    public func claimers(ofOutboxItem number: Int64) throws -> [String] {
+        try session.claimers(of: .outboxItem, number)
+    }
+
+    // MARK: - Claiming
+
+    /// Claims the next item whose turn it is.
+    ///
+    /// Items of one conversation are claimed one after the other, in order. An item that is parked or
+    /// of unknown outcome holds up nobody; one that waits for its next attempt, or that somebody has
+    /// claimed, holds up those behind it. An item is handed out once its attempt is durable, and with
+    /// it the commit that wrote the item.
+    ///
+    /// - Returns: the claim; `nil` where nothing is to be done now: ``outboxWait()`` says when.
+    /// - Throws: what ``AccountDatabase/write`` throws.
+    public func claimNextOutboxItem() async throws -> OutboxClaim? {
+        let now = moment()
+        let mayBe = try await session.database.readConnection { [self] connection in
+            try OutboxTable(connection: connection).heads().contains { row in
+                try turn(of: row, at: now) == .zero
+            }
+        }
+        guard mayBe else { return nil }
+        // The claim is taken inside of the transaction, which may run again and then gives back what
+        // it took; outside of it the item could be another's before it is this one's.
+        let taken = Mutex<HeldClaim?>(nil)
+        let (item, _) = try await session.database.submit(
+            durability: .durable,
+            waitMax: nil
+        ) { [self] connection, topics in
+            taken.withLock { $0 = nil }
+            let claimed = try claim(on: connection, at: moment())
+            guard let claimed else { return OutboxItem?.none }
+            taken.withLock { $0 = claimed.hold }
+            topics.insert(claimed.item.conversation.bytes)
+            return claimed.item
+        }
+        guard let item, let hold = taken.withLock({ $0 }) else { return nil }
+        return OutboxClaim(item, store: self, hold: hold)
+    }
+
+    /// How long it is until ``claimNextOutboxItem()`` may have something to give: zero for at once,
+    /// `nil` where that takes a commit first. What somebody else has claimed is looked at each second.
+    public func outboxWait() async throws -> Duration? {
+        let now = moment()
+        return try await session.database.readConnection { [self] connection in
+            try OutboxTable(connection: connection).heads()
+                .map { try turn(of: $0, at: now) }.min()
+        }
+    }
+
+    /// How long it is until an item that is the first of its conversation may be claimed, as far as can
+    /// be seen without claiming it.
+    private func turn(of row: OutboxTable.Row, at now: Moment) throws -> Duration {
+        switch row.state.phase {
+        case .attempting:
+            // The kernel tells nobody when a claim ends.
+            return try session.isClaimed(.outboxItem, row.number) ? .seconds(1) : .zero
+        default: return row.state.retry?.wait(at: now, max: attemptRules.waitMax) ?? .zero
+        }
+    }
+
+    private func claim(
+        on connection: Connection,
+        at now: Moment
+    ) throws -> (item: OutboxItem, hold: HeldClaim)? {
+        let table = OutboxTable(connection: connection)
+        for head in try table.heads() {
+            var next: OutboxTable.Row? = head
+            while let row = next {
+                guard let hold = try session.tryClaim(.outboxItem, row.number) else { break }
+                switch try begin(row, in: table, at: now) {
+                case .begun(let item): return (item, hold)
+                case .waits: next = nil
+                case .settled: next = try table.next(in: row.conversation, after: row.number)
+                }
+            }
+        }
+        return nil
+    }
+
+    private enum Beginning {
+        case begun(OutboxItem)
+        case waits
+        case settled
+    }
+
+    /// Begins an attempt at a row whose claim is held, or settles it.
+    private func begin(
+        _ row: OutboxTable.Row,
+        in table: OutboxTable,
+        at now: Moment
+    ) throws -> Beginning {
+        if try table.isSuperseded(row) {
+            try table.end(row)
+            return .settled
+        }
+        var row = row
+        let answer = row.state.claim(at: now, repeats: repeats(row.act), rules: attemptRules)
+        if case .waits = answer { return .waits }
+        if answer == .begun {
+            guard let content = try table.content(row.number),
+                let item = OutboxItem(row, content: content)
+            else {
+                // Damaged, or put in by a program with other rules: it must not stop the others.
+                _ = row.state.park(row.state.attempt, because: "the item cannot be read")
+                try table.write(row.state, to: row.number)
+                return .settled
+            }
+            try table.write(row.state, to: row.number)
+            return .begun(item)
+        }
+        try table.write(row.state, to: row.number)
+        return .settled
+    }
+
+    // MARK: - Answers
+
+    /// Whether an attempt at an act may be repeated when its outcome is unknown.
+    func repeats(_ act: OutboxAct) -> Bool {
+        act.repeatsSafely || session.account.contract.refusesDoubles
+    }
+
+    /// Writes what the answer to an attempt makes of its item. An answer to an attempt that was
+    /// overtaken, or of an item that has ended, changes nothing.
+    func settle(
+        _ item: OutboxItem,
+        _ change:
+            @escaping @Sendable (inout AttemptState, Int64, Moment, AttemptState.Rules)
+            -> Bool
+    ) async throws {
+        _ = try await session.database.submit(
+            durability: .durable,
+            waitMax: nil
+        ) { [self] connection, topics in
+            let table = OutboxTable(connection: connection)
+            guard var row = try table.row(item.id),
+                change(&row.state, Int64(item.attempt), moment(), attemptRules)
+            else { return }
+            if row.state.phase == .waiting, try table.isSuperseded(row) {
+                try table.end(row)
+            } else {
+                try table.write(row.state, to: row.number)
+            }
+            topics.insert(row.conversation)
+        }
+    }
+
+    /// Ends an item that is no message.
+    func finishReport(_ item: OutboxItem) async throws {
+        _ = try await session.database.submit(
+            durability: .durable,
+            waitMax: nil
+        ) { connection, topics in
+            let table = OutboxTable(connection: connection)
+            guard let row = try table.row(item.id) else { return }
+            try table.end(row)
+            topics.insert(row.conversation)
+        }
+    }
+
+    /// Stores a message that the server has confirmed, at version 0; its item ends with it.
+    func confirm(_ message: MessageEvent) async throws {
+        do throws(EventError) {
+            try Event.message(message).validate(limits: rules.limits)
+        } catch {
+            throw LockkeeperError.unusable(
+                "the confirmation of a message",
+                "\(error)",
+                remedy: "Give what the server says."
+            )
+        }
+        do {
+            _ = try await ingest([.message(message)], durability: .durable)
+        } catch let error as CancellationError {
+            throw error
+        } catch {
+            // The answer will not come again. As a packet it is applied once the database can take it,
+            // under whichever generation, and ends the item then as an echo does.
+            _ = try await session.workspace.deliver(
+                [.message(message)],
+                to: session.token.account
+            )
+        }
+    }
+
+    // MARK: - By hand
+
+    /// What became of a request about an item.
+    public enum OutboxRequest: Sendable, Hashable {
+        /// It was done.
+        case done
+        /// There is no such item, or no more.
+        case unknownItem
+        /// Somebody tells the server just now; see ``claimers(ofOutboxItem:)``.
+        case isClaimed
+    }
+
+    /// Lets an item be tried again at once, whatever held it up; of one whose outcome is unknown that
+    /// may make a second message.
+    public func retryOutboxItem(_ number: Int64) async throws -> OutboxRequest {
+        try await request(number) { table, row, isClaimed in
+            var row = row
+            guard row.state.retry(isClaimed: isClaimed) else { return false }
+            try table.write(row.state, to: row.number)
+            return true
+        }
+    }
+
+    /// Takes an item out. A message is not sent, unless an attempt of unknown outcome has done it; what
+    /// else the account did is not undone here, only the server is not told.
+    public func cancelOutboxItem(_ number: Int64) async throws -> OutboxRequest {
+        try await request(number) { table, row, isClaimed in
+            guard row.state.mayCancel(isClaimed: isClaimed) else { return false }
+            try table.end(row)
+            return true
+        }
+    }
+
+    private func request(
+        _ number: Int64,
+        _ change: @escaping @Sendable (OutboxTable, OutboxTable.Row, Bool) throws -> Bool
+    ) async throws -> OutboxRequest {
+        try await session.database.submit(
+            durability: .durable,
+            waitMax: nil
+        ) { [self] connection, topics in
+            let table = OutboxTable(connection: connection)
+            guard number > 0, let row = try table.row(number) else {
+                return OutboxRequest.unknownItem
+            }
+            // Held until the change is in the transaction, so that nobody claims it in between; who
+            // claims it does so in a transaction of his own.
+            let hold = try session.tryClaim(.outboxItem, number)
+            defer { hold?.release() }
+            guard try change(table, row, hold == nil) else { return .isClaimed }
+            topics.insert(row.conversation)
+            return .done
+        }.value
+    }
+
+    // MARK: - Means
+
+    var attemptRules: AttemptState.Rules { AttemptState.Rules(rules.limits) }
+
+    /// The present instant, as rows say it.
+    func moment() -> Moment {
+        Moment(boot: session.bootID, instant: session.database.clock.now())
+    }
+}
+
+extension OutboxItem {
+    /// Reads an item; `nil` where its content is no event.
+    init?(_ row: OutboxTable.Row, content: [UInt8]) {
+        // What was put in was valid under the bounds of its time.
+        var decoder = EventDecoder()
+        guard let event = try? decoder.decode(line: content) else { return nil }
+        id = row.number
+        act = row.act
+        conversation = ConversationID(unchecked: row.conversation)
+        clientID = row.clientID.map(ClientID.init(unchecked:))
+        message = row.message.map(MessageID.init(unchecked:))
+        self.event = event
+        createdAt = Timestamp(stored: row.createdAt)
+        state =
+            switch row.state.phase {
+            case .waiting: .waiting
+            case .attempting: .sending
+            case .unknown: .unknown
+            case .parked: .parked
+            }
+        attempt = Int(row.state.attempt)
+        reason = row.state.reason
+    }
+}

@@ -1,0 +1,126 @@
+package import Lockkeeper
+import LockkeeperDomain
+
+/// An item of the outbox that this process, and no other, tells the server now.
+///
+/// It lives as long as the attempt: as long as it does nobody else claims the item or one behind it in
+/// its conversation, and it ends with the process. It says what became of the attempt exactly once;
+/// one that goes away without an answer leaves an attempt of unknown outcome behind, as a process that
+/// died does.
+public struct OutboxClaim: ~Copyable, Sendable {
+    /// What is to be told.
+    public let item: OutboxItem
+    private let store: MessageStore
+    /// The lock, for a program that acts in this process's place.
+    package let hold: HeldClaim
+
+    init(_ item: OutboxItem, store: MessageStore, hold: HeldClaim) {
+        self.item = item
+        self.store = store
+        self.hold = hold
+    }
+
+    deinit { hold.release() }
+
+    /// Whether an attempt was made before, so that the server may know it already.
+    public var isRepeated: Bool { item.attempt > 1 }
+
+    /// The server has it.
+    ///
+    /// A message is written at version 0 under the id that the server gave it, so that the next full
+    /// version replaces it (M-4), and its item ends. Where an echo was first, this adds nothing. Where
+    /// the database cannot take it, the confirmation is kept as a packet, as ``Workspace/deliver`` does.
+    ///
+    /// - Parameters:
+    ///   - id: the message's id on the server; of an item that is no message it is not needed.
+    ///   - sequence: its place, where the server says it.
+    ///   - serverAt: when the server took it, where it says so.
+    /// - Throws: ``LockkeeperError`` — `invalidInput` where a message has no id or an impossible place;
+    ///   otherwise as for writing. The attempt then has no answer.
+    public consuming func confirm(
+        as id: MessageID? = nil,
+        sequence: Int64? = nil,
+        serverAt: Timestamp? = nil
+    ) async throws {
+        guard case .message(var message) = item.event else {
+            return try await store.finishReport(item)
+        }
+        guard let id else {
+            throw LockkeeperError.unusable(
+                "the confirmation of a message",
+                "names no id",
+                remedy: "Say under which id the server has the message."
+            )
+        }
+        message.id = id
+        message.sequence = sequence
+        message.serverAt = serverAt
+        try await store.confirm(message)
+    }
+
+    /// The attempt failed and the server does not have it. It is tried again after a while that grows,
+    /// and parked when it has failed too often. What stands behind it in its conversation waits.
+    ///
+    /// - Parameters:
+    ///   - reason: why, for people.
+    ///   - retryAfter: for how long the server asked to be left alone.
+    public consuming func fail(because reason: String, retryAfter: Duration? = nil) async throws {
+        try await store.settle(item) { state, attempt, now, rules in
+            var generator = SystemRandomNumberGenerator()
+            return state.fail(
+                attempt,
+                because: reason,
+                retryAfter: retryAfter,
+                at: now,
+                rules: rules,
+                using: &generator
+            )
+        }
+    }
+
+    /// The server refuses it for good. It is parked until a person decides, and what stands behind it
+    /// goes on.
+    public consuming func park(because reason: String) async throws {
+        try await store.settle(item) { state, attempt, _, _ in
+            state.park(attempt, because: reason)
+        }
+    }
+
+    /// Nobody knows whether the server has it. It is repeated only where that does no harm.
+    public consuming func leaveUnanswered() async throws {
+        let repeats = store.repeats(item.act)
+        try await store.settle(item) { state, attempt, now, rules in
+            var generator = SystemRandomNumberGenerator()
+            return state.unanswered(
+                attempt,
+                at: now,
+                repeats: repeats,
+                rules: rules,
+                using: &generator
+            )
+        }
+    }
+
+    /// The attempt was not made: there is no network, or the process is about to end. Nothing is
+    /// counted.
+    public consuming func giveBack() async throws {
+        try await store.settle(item) { state, attempt, _, _ in state.giveBack(attempt) }
+    }
+}
+
+extension LockkeeperError {
+    /// An argument that cannot be used.
+    static func unusable(
+        _ subject: String,
+        _ explanation: String,
+        remedy: String
+    ) -> LockkeeperError {
+        LockkeeperError(
+            .invalidInput,
+            subject: subject,
+            explanation: explanation,
+            answer: .fixProgram,
+            remedy: remedy
+        )
+    }
+}
