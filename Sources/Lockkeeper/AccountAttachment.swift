@@ -22,6 +22,8 @@ import Synchronization
 ///    phases see to it.
 final class AccountAttachment: Sendable {
     let account: AccountID
+    /// Tells the account from another one that is added under its id once it was removed.
+    let birth: Generation
     let paths: WorkspacePaths.Account
     let membership: LockFileMembership
     /// What this process reads at the account.
@@ -58,6 +60,7 @@ final class AccountAttachment: Sendable {
         deadline: Deadline
     ) throws {
         account = record.id
+        birth = record.birth
         self.paths = paths.account(directory: record.directory)
         self.clock = clock
         self.registry = registry
@@ -187,7 +190,8 @@ final class AccountAttachment: Sendable {
         try enter(until: deadline)
         let isKnown: Bool
         do {
-            isKnown = try registry.use { try $0.account(account) } != nil
+            // One that was added under the id meanwhile is another account.
+            isKnown = try registry.use { try $0.account(account) }?.birth == birth
         } catch LockingError.closed {
             // The workspace was closed, and its folder removed: nobody comes back to that.
             return try stayAway(after: absence)

@@ -148,6 +148,7 @@ extension AccountRecord {
         AccountRecord(
             id: id,
             directory: directory,
+            birth: birth,
             ownID: ownID,
             contract: contract,
             state: state,

@@ -24,8 +24,14 @@ struct SessionBuilder {
         _ users: DatabaseUsers,
         isReadOnly: Bool
     ) throws -> Session {
-        if !isReadOnly { try files.prepare(deadline: workspace.deadlineOfOpening()) }
         let attachment = files.attachment
+        if !isReadOnly {
+            // The id was given to another account after the caller had looked.
+            guard token.generation > attachment.birth else {
+                throw LockkeeperError.accountRemoved(token.account)
+            }
+            try files.prepare(deadline: workspace.deadlineOfOpening())
+        }
         let (clock, waitMax) = (workspace.clock, workspace.limits.admissionWaitMax)
         let openReader: @Sendable () throws -> StoreOpener.Reader = { [attachment] in
             let deadline = Deadline(after: waitMax, from: clock.now())

@@ -41,15 +41,9 @@ extension Workspace {
             )
         }
         return try await work { workspace in
-            let record = AccountRecord(
-                id: id,
-                directory: WorkspacePaths.directoryName(for: id),
-                ownID: ownID,
-                contract: contract,
-                createdAt: workspace.wallClock.milliseconds()
-            )
-            try workspace.membership.underSwitch(until: workspace.deadlineOfOpening()) {
-                try workspace.add(record)
+            let deadline = workspace.deadlineOfOpening()
+            let record = try workspace.membership.underSwitch(until: deadline) {
+                try workspace.add(id, ownID: ownID, contract: contract)
             }
             return AccountInfo(record)
         }
@@ -57,13 +51,26 @@ extension Workspace {
 
     /// Writes the charter, then the row: a registry that is lost in between is made anew with the
     /// account. The caller holds SWITCH.
-    private func add(_ record: AccountRecord) throws {
-        try finishRemovals(until: deadlineOfOpening(), of: record.id)
-        guard try registry.use({ try $0.account(record.id) }) == nil else {
-            throw LockkeeperError.accountExists(record.id)
+    private func add(
+        _ id: AccountID,
+        ownID: [UInt8]?,
+        contract: ServerContract
+    ) throws -> AccountRecord {
+        try finishRemovals(until: deadlineOfOpening(), of: id)
+        guard try registry.use({ try $0.account(id) }) == nil else {
+            throw LockkeeperError.accountExists(id)
         }
-        try requireNoFiles(of: record)
-        let account = paths.account(directory: record.directory)
+        let directory = WorkspacePaths.directoryName(for: id)
+        let account = paths.account(directory: directory)
+        let record = AccountRecord(
+            id: id,
+            directory: directory,
+            birth: try birthOfBegun(id, in: directory)
+                ?? registry.use { try $0.reserveGeneration() },
+            ownID: ownID,
+            contract: contract,
+            createdAt: wallClock.milliseconds()
+        )
         for folder in [paths.accounts, account.directory] {
             try FileSystem.makeDirectory(folder, mode: 0o700)
         }
@@ -71,6 +78,7 @@ extension Workspace {
         try FileSystem.syncDirectory(paths.accounts)
         try FileSystem.syncDirectory(paths.root)
         try registry.use { try $0.add(record) }
+        return record
     }
 
     /// Makes an account active under a new generation and opens it. Signing in again to an active
@@ -170,25 +178,6 @@ extension Workspace {
         }
     }
 
-    /// Refuses to add an account over files that the registry does not know: another `workspace.db`
-    /// was put there, or the account's charter is lost as well. An empty store beside the files would
-    /// hide what they hold.
-    private func requireNoFiles(of record: AccountRecord) throws {
-        let folder = paths.account(directory: record.directory).directory
-        guard try FileSystem.status(folder) != nil,
-            try FileSystem.list(folder).contains(where: { $0.hasSuffix(".db") })
-        else { return }
-        throw LockkeeperError(
-            .damaged,
-            subject: folder,
-            explanation: "the folder holds files of this account, which the registry does not know",
-            answer: .recover,
-            remedy:
-                "Move workspace.db away while no process has the workspace open: it is made anew"
-                + " of the accounts' folders. Or move this folder away to begin anew."
-        )
-    }
-
     /// The present database files of an account, as far as there are any.
     func databasePaths(of id: AccountID) throws -> [String] {
         let record = try registry.record(of: id)
@@ -203,8 +192,9 @@ extension Workspace {
         if let attachment = state.withLock({ $0.attachments[id]?.value }), !attachment.isRemoved {
             return attachment
         }
+        let record = try registry.record(of: id)
         let attachment = try AccountAttachment(
-            try registry.record(of: id),
+            record,
             paths: paths,
             registry: registry,
             process: process,
@@ -212,6 +202,10 @@ extension Workspace {
             timer: timer,
             deadline: deadline ?? deadlineOfOpening()
         )
+        // While it stood at the door the account may have been removed, and the id given to another.
+        guard try registry.record(of: id).birth == record.birth else {
+            throw LockkeeperError.accountRemoved(id)
+        }
         let (first, isFirst) = state.withLock { state in
             // Two threads may have come here at once; the first one's stands.
             if let first = state.attachments[id]?.value, !first.isRemoved { return (first, false) }

@@ -19,7 +19,8 @@ import Synchronization
 ///
 /// The lock file stays, and with it the folder: a process that is away and comes back later asks for a
 /// byte of it, and two files of one name would let two processes hold the same lock (B34). It holds
-/// names of programs and no text.
+/// names of programs and no text. A packet that somebody was about to keep may come into the folder
+/// later, see `Workspace+Leftovers`.
 extension Workspace {
     /// Removes an account with everything that the workspace holds of it: databases, logs, what was
     /// moved aside, its whole folder but the lock file. Other accounts are not touched. The id can be
@@ -47,7 +48,7 @@ extension Workspace {
     }
 
     /// Longer than the locks of a process take to be free that was killed just now.
-    private static let deathWaitMax = Duration.milliseconds(500)
+    static let deathWaitMax = Duration.milliseconds(500)
 
     private func remove(_ id: AccountID, until deadline: Deadline) throws {
         // One that cannot be finished because of this account goes with it.

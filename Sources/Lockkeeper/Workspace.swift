@@ -205,6 +205,7 @@ public final class Workspace: Sendable {
         // a session of its accounts tries again and is told why.
         finishAbandonedSwitch()
         try? finishPendingRemovals()
+        try? eraseLeftovers()
     }
 
     /// Ends the host and every session, and lets every lock go.

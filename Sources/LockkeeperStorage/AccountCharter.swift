@@ -7,6 +7,7 @@ import LockkeeperDomain
 /// |---|---|
 /// | `v` | 1 |
 /// | `directory` | the name of the folder, so that a copy of it under another name is no account |
+/// | `birth` | the generation that was taken when the account was added |
 /// | `id`, `own_id` | bytes in hexadecimal; `own_id` may be null |
 /// | `contract` | as in the registry |
 /// | `created_at` | milliseconds since 1970 |
@@ -38,6 +39,8 @@ package struct AccountCharter: Sendable, Hashable {
         writer.integer(1)
         writer.key("directory")
         writer.string(record.directory)
+        writer.key("birth")
+        writer.integer(record.birth.rawValue)
         writer.key("id")
         writer.string(record.id.bytes.hexadecimal)
         writer.key("own_id")
@@ -71,6 +74,7 @@ package struct AccountCharter: Sendable, Hashable {
         record = AccountRecord(
             id: account,
             directory: directory,
+            birth: Generation(fields.birth),
             ownID: fields.ownID,
             contract: contract,
             messagesFile: fields.messages,
@@ -84,6 +88,7 @@ package struct AccountCharter: Sendable, Hashable {
     private struct Fields {
         var version: Int64 = 0
         var directory = ""
+        var birth: Int64 = 0
         var id: [UInt8]?
         var ownID: [UInt8]?
         var contract: ServerContract?
@@ -99,6 +104,8 @@ package struct AccountCharter: Sendable, Hashable {
                     version = try scanner.readInteger()
                 } else if scanner.matches(key, "directory") {
                     directory = try scanner.readString()
+                } else if scanner.matches(key, "birth") {
+                    birth = try scanner.readInteger()
                 } else if scanner.matches(key, "id") {
                     id = [UInt8](hexadecimal: try scanner.readString())
                 } else if scanner.matches(key, "own_id") {

@@ -26,6 +26,7 @@ package final class Registry {
                 CREATE TABLE lk_account(
                   id TEXT PRIMARY KEY,
                   directory TEXT NOT NULL UNIQUE,
+                  birth INTEGER NOT NULL,
                   own_id TEXT,
                   contract TEXT NOT NULL,
                   state TEXT NOT NULL CHECK (state IN ('active', 'retired')),
@@ -169,7 +170,7 @@ package final class Registry {
         try transaction { () throws(StorageError) in
             guard try account(record.id) == nil else { throw .accountExists(record.id) }
             try insert(record)
-            try raiseCounter(to: record.generation)
+            try raiseCounter(to: max(record.birth, record.generation))
         }
     }
 
@@ -188,7 +189,7 @@ package final class Registry {
         }
     }
 
-    /// Takes a generation that nobody has, for files that are about to be made.
+    /// Takes a generation that nobody has, for files or an account that are about to be made.
     ///
     /// - Parameter floor: a generation that it is above, of a file that comes from elsewhere.
     /// - Throws: what SQLite throws.
@@ -286,18 +287,19 @@ package final class Registry {
 
     func insert(_ record: AccountRecord) throws(StorageError) {
         let insert = try prepare(
-            "INSERT INTO lk_account VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)"
+            "INSERT INTO lk_account VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)"
         )
         try sqlite { () throws(SQLiteError) in
             try insert.bind(1, text: record.id.bytes)
             try insert.bind(2, record.directory)
-            try insert.bind(3, text: record.ownID)
-            try insert.bind(4, text: ContractCodec.encode(record.contract))
-            try insert.bind(5, record.state.rawValue)
-            try insert.bind(6, record.generation.rawValue)
-            try insert.bind(7, record.messagesFile)
-            try insert.bind(8, record.settingsFile)
-            try insert.bind(9, record.createdAt)
+            try insert.bind(3, record.birth.rawValue)
+            try insert.bind(4, text: record.ownID)
+            try insert.bind(5, text: ContractCodec.encode(record.contract))
+            try insert.bind(6, record.state.rawValue)
+            try insert.bind(7, record.generation.rawValue)
+            try insert.bind(8, record.messagesFile)
+            try insert.bind(9, record.settingsFile)
+            try insert.bind(10, record.createdAt)
             try insert.run()
         }
     }
@@ -365,19 +367,20 @@ package final class Registry {
 
     private func record(_ row: Statement) throws(StorageError) -> AccountRecord {
         guard let id = try? AccountID(bytes: row.bytes(0)),
-            let contract = ContractCodec.decode(row.bytes(3)),
-            let state = AccountState(rawValue: row.string(4))
+            let contract = ContractCodec.decode(row.bytes(4)),
+            let state = AccountState(rawValue: row.string(5))
         else { throw .malformedRegistry(reason: "the row of an account makes no sense") }
         return AccountRecord(
             id: id,
             directory: row.string(1),
-            ownID: row.optionalBytes(2),
+            birth: Generation(row.int64(2)),
+            ownID: row.optionalBytes(3),
             contract: contract,
             state: state,
-            generation: Generation(row.int64(5)),
-            messagesFile: row.int64(6),
-            settingsFile: row.int64(7),
-            createdAt: row.int64(8)
+            generation: Generation(row.int64(6)),
+            messagesFile: row.int64(7),
+            settingsFile: row.int64(8),
+            createdAt: row.int64(9)
         )
     }
 }

@@ -6,6 +6,9 @@ package struct AccountRecord: Sendable, Hashable {
     package let id: AccountID
     /// The name of its directory under `accounts/`.
     package let directory: String
+    /// The generation that was taken when it was added. An account that had the id before, and was
+    /// removed, has another one.
+    package let birth: Generation
     /// Who the account is on its server, where that is known.
     package let ownID: [UInt8]?
     /// What its server promises.
@@ -34,6 +37,7 @@ package struct AccountRecord: Sendable, Hashable {
     package init(
         id: AccountID,
         directory: String,
+        birth: Generation,
         ownID: [UInt8]?,
         contract: ServerContract,
         state: AccountState = .retired,
@@ -44,6 +48,7 @@ package struct AccountRecord: Sendable, Hashable {
     ) {
         self.id = id
         self.directory = directory
+        self.birth = birth
         self.ownID = ownID
         self.contract = contract
         self.state = state

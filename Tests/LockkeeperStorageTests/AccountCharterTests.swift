@@ -12,6 +12,7 @@ struct AccountCharterTests {
         return AccountRecord(
             id: try AccountID(bytes: id),
             directory: "d",
+            birth: Generation(9),
             ownID: ownID,
             contract: contract,
             messagesFile: 3,

@@ -15,6 +15,7 @@ final class InboxFolderTests: Sendable {
     private func packet(_ text: String, account: AccountID = "alice") -> PacketFile {
         PacketFile(
             account: account,
+            birth: Generation(5),
             processName: "push",
             reason: "busy",
             keptAt: 1_700_000_000_000,

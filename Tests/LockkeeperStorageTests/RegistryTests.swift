@@ -28,6 +28,7 @@ final class RegistryTests: Sendable {
         AccountRecord(
             id: id,
             directory: id.bytes.map(String.init).joined(separator: "-"),
+            birth: Generation(0),
             ownID: nil,
             contract: ServerContract(),
             state: state,
@@ -57,6 +58,7 @@ final class RegistryTests: Sendable {
             AccountRecord(
                 id: id,
                 directory: id.bytes.map(String.init).joined(separator: "-"),
+                birth: Generation(3),
                 ownID: [0, 0xff],
                 contract: contract,
                 state: .active,

@@ -60,6 +60,29 @@ struct AccountTests {
         }
     }
 
+    @Test("an account is not added over databases that nobody knows; other files are put aside")
+    func unknownFiles() async throws {
+        try await withNotes { test, app, _ in
+            let folder = "\(test.root)/accounts/bob"
+            for name in ["", "/documents", "/damaged"] {
+                try FileSystem.makeDirectory(folder + name)
+            }
+            for name in ["documents/x", "damaged/left-1-y", "y", "messages-3.db"] {
+                try FileSystem.replaceFile(at: "\(folder)/\(name)", with: Array(name.utf8))
+            }
+            let error = await expect(.damaged) { try await app.addAccount("bob") }
+            #expect(error?.answer == .recover)
+            #expect(try FileSystem.list(folder).count == 4)
+            try FileSystem.remove("\(folder)/messages-3.db")
+            try await app.addAccount("bob")
+            #expect(try FileSystem.list(folder).sorted() == ["account.json", "damaged"])
+            let aside = try FileSystem.list("\(folder)/damaged").sorted()
+            #expect(aside == ["left-1-documents", "left-1-y", "left-2-y"])
+            let kept = try FileSystem.contents(of: "\(folder)/damaged/left-2-y")
+            #expect(String(decoding: kept, as: UTF8.self) == "y")
+        }
+    }
+
     // Ids are bytes; a folder's name must neither leave the workspace nor meet another's where a
     // file system folds case or forms.
     @Test("ids with slashes, NUL, dots, 512 bytes, other cases and forms each have their own store")

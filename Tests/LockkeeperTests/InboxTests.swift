@@ -115,6 +115,74 @@ struct InboxTests {
         }
     }
 
+    // Whoever keeps a packet may die after the account was removed, and before he looks again.
+    @Test(
+        "a packet that came to an account after its removal is erased by who opens or adds it",
+        arguments: [false, true]
+    )
+    func removedMeanwhile(isAdded: Bool) async throws {
+        try await withInboxes { test, app, alice in
+            let folder = app.paths.account(directory: "bob").directory
+            let birth = try await app.work { try $0.registry.record(of: "bob").birth }
+            try await app.removeAccount("bob")
+            if isAdded { try await app.addAccount("bob") }
+            try late("late", birth: birth, in: folder)
+            if isAdded {
+                // As a file without a name it is adopted, and then seen to be another's.
+                try late("later", birth: birth, in: folder)
+                let name = try FileSystem.list("\(folder)/inbox/waiting")[0]
+                try FileSystem.rename(
+                    "\(folder)/inbox/waiting/\(name)",
+                    to: "\(folder)/inbox/waiting/\(name).0-1.tmp"
+                )
+                let bob = try await app.activate("bob")
+                #expect(try await bob.notes() == [])
+                #expect(try await app.inbox(of: "bob").isEmpty)
+            } else {
+                let next = try await test.process("next")
+                #expect(try FileSystem.list(folder) == ["account.locks"])
+                // The same where nobody has opened the workspace since.
+                try late("late", birth: birth, in: folder)
+                try await next.addAccount("bob")
+                #expect(try FileSystem.list(folder).sorted() == ["account.json", "account.locks"])
+                #expect(try await next.activate("bob").notes() == [])
+            }
+            _ = alice
+        }
+    }
+
+    /// Keeps a packet as a process does that has looked into the registry long ago.
+    private func late(_ text: String, birth: Generation, in folder: String) throws {
+        let file = PacketFile(
+            account: "bob",
+            birth: birth,
+            processName: "x",
+            reason: "busy",
+            keptAt: 0,
+            packet: Array(text.utf8)
+        )
+        var generator = SystemRandomNumberGenerator()
+        _ = try InboxFolder(account: folder).keep(file, limits: Limits(), using: &generator)
+    }
+
+    @Test("what was kept for an account stays its own where somebody died as he was adding it")
+    func addedHalfway() async throws {
+        try await withInboxes { test, app, alice in
+            try await app.keep(["kept"], for: "bob")
+            // The charter is there, and the row is not.
+            try await app.work { workspace in
+                try workspace.registry.use { registry in
+                    _ = try registry.beginRemoval(of: "bob")
+                    try registry.completeRemoval(of: "bob")
+                }
+            }
+            let next = try await test.process("next")
+            try await next.addAccount("bob")
+            #expect(try await next.activate("bob").notes() == ["kept"])
+            _ = alice
+        }
+    }
+
     @Test("packets wait for the account they were kept for, whatever is active, and for no other")
     func accountsApart() async throws {
         try await withInboxes { _, app, alice in
@@ -127,6 +195,7 @@ struct InboxTests {
             let folder = InboxFolder(account: app.paths.account(directory: "alice").directory)
             let file = PacketFile(
                 account: "bob",
+                birth: Generation(1),
                 processName: "x",
                 reason: "busy",
                 keptAt: 0,

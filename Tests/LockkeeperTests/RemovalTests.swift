@@ -162,6 +162,37 @@ struct RemovalTests {
         }
     }
 
+    // It was away while the account was removed and another one got the id: what it finds in the
+    // registry is not its own.
+    @Test(
+        "a process that comes back to another account of the same id is told that its own is gone"
+    )
+    func comesBackToAnother() async throws {
+        for isActive in [false, true] {
+            try await withTwo { test, app, alice in
+                let away = try await test.process("away")
+                let held = try await away.session("alice")
+                let feed = held.changes().makeAsyncIterator()
+                try await away.suspend()
+                try await app.removeAccount("alice")
+                try await app.addAccount("alice")
+                let again = isActive ? try await app.activate("alice") : nil
+                try await again?.database.write { try $0.execute("CREATE TABLE note (text TEXT)") }
+                try await again?.note("new")
+                try await away.resume()
+                await expect(.accountRemoved) { try await held.note("x") }
+                await expect(.accountRemoved) { _ = try await held.notes() }
+                await expect(.accountRemoved) { while try await feed.next() != nil {} }
+                #expect((held.ended?.reason as? LockkeeperError)?.code == .accountRemoved)
+                if isActive {
+                    #expect(try await away.session("alice").notes() == ["new"])
+                } else {
+                    await expect(.accountInactive) { _ = try await away.session("alice") }
+                }
+            }
+        }
+    }
+
     @Test("who reads on is named, nothing was removed, and everybody goes on")
     func whoStays() async throws {
         try await withTwo { test, app, alice in

@@ -11,6 +11,8 @@ import Synchronization
 ///     add             adds the account, active: "added"
 ///     keep TEXT N     keeps a packet, and dies before the Nth call of the kernel that has to do with
 ///                     it; "kept" where it needs fewer
+///     stand TEXT N    the same, but it says "stands" there and goes on when a line comes; what fails
+///                     is answered by the error's code
 ///     full TEXT       keeps a packet while the disk is full but for the account's reserve: "kept", or
 ///                     "diskFull" where that is used up
 ///     drain N         opens the account and applies what waits, and dies likewise: "drained"
@@ -47,6 +49,18 @@ enum InboxTool {
             let packet = Array(words[1].utf8)
             _ = try await workspace.keep(packet, for: account, because: .busy)
             return "kept"
+        case ("stand", 3):
+            atCall(Int(words[2]) ?? 0) {
+                say("stands")
+                _ = hear()
+            }
+            do {
+                let packet = Array(words[1].utf8)
+                _ = try await workspace.keep(packet, for: account, because: .busy)
+                return "kept"
+            } catch let error as LockkeeperError {
+                return error.code.rawValue
+            }
         case ("full", 2):
             fillDisk(but: root + "/accounts/\(account)/reserve")
             do {
@@ -89,6 +103,11 @@ enum InboxTool {
     /// Kills the process before a call by which packets are written, moved, removed or made durable;
     /// 0 before none.
     private static func dieBefore(call: Int) {
+        atCall(call) { kill(getpid(), SIGKILL) }
+    }
+
+    /// Does something before such a call; 0 before none.
+    private static func atCall(_ call: Int, _ act: @escaping @Sendable () -> Void) {
         guard call > 0 else { return }
         let count = Mutex(0)
         SystemFault.install { made, path in
@@ -98,7 +117,7 @@ enum InboxTool {
                 count += 1
                 return count == call
             }
-            if isIt { kill(getpid(), SIGKILL) }
+            if isIt { act() }
             return nil
         }
     }

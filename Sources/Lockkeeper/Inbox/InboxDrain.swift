@@ -102,6 +102,11 @@ struct InboxDrain {
             try park(name, .wrongAccount, &report)
             return false
         }
+        guard packet.birth == session.attachment.birth else {
+            // Somebody kept it for an account of this id that was removed before he had done so.
+            try folder.remove([name])
+            return false
+        }
         let attempts = packet.attemptCount
         let isExhausted = attempts >= workspace.limits.inboxAttemptCountMax
         do {

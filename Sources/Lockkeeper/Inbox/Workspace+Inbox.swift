@@ -70,32 +70,37 @@ extension Workspace {
     /// caller then looks once more whether the database can take it now, by opening a session.
     ///
     /// - Parameter reason: why the database cannot take it.
-    /// - Throws: ``LockkeeperError`` — `unknownAccount`, `inboxFull`, `diskFull`, `ioFailed`,
-    ///   `permissionDenied`, `suspended`. Nothing was kept then.
+    /// - Throws: ``LockkeeperError`` — `unknownAccount`; `accountRemoved` where the account was removed
+    ///   meanwhile; `inboxFull`, `diskFull`, `ioFailed`, `permissionDenied`, `suspended`. Nothing was
+    ///   kept then.
     package func keep(
         _ packet: [UInt8],
         for id: AccountID,
         because reason: LockkeeperError.Code
     ) async throws -> KeptPacket {
         try await work { workspace in
-            let folder = try workspace.inboxFolder(of: id)
+            let record = try workspace.registry.record(of: id)
+            let folder = workspace.inboxFolder(of: record)
             let file = PacketFile(
                 account: id,
+                birth: record.birth,
                 processName: workspace.name,
                 reason: reason.rawValue,
                 keptAt: workspace.wallClock.milliseconds(),
                 packet: packet
             )
             var generator = SystemRandomNumberGenerator()
-            let entry = try folder.keep(file, limits: workspace.limits, using: &generator)
-            do {
-                // An account that was removed meanwhile must not come back as a folder.
-                _ = try workspace.registry.record(of: id)
-            } catch let error as LockkeeperError where error.code == .unknownAccount {
-                try folder.removeWithFolders(entry.name)
-                throw error
+            let kept = Result {
+                try folder.keep(file, limits: workspace.limits, using: &generator)
             }
-            return KeptPacket(entry, file)
+            // What is kept for an account that was removed meanwhile is taken back: its text must not
+            // stay, nor come to another account that was added under the id.
+            let present = try workspace.registry.use { try $0.account(id) }
+            guard present?.birth == record.birth else {
+                if let entry = try? kept.get() { try folder.removeWithFolders(entry.name) }
+                throw LockkeeperError.accountRemoved(id)
+            }
+            return KeptPacket(try kept.get(), file)
         }
     }
 

@@ -15,8 +15,9 @@ package import LockkeeperDomain
 ///     14      2  R, the bytes of the reason
 ///     16      8  when it was kept, in milliseconds since 1970; for people (I-15)
 ///     24      8  P, the bytes of the packet
-///     32     32  SHA-256 of all other bytes, byte 9 taken as 0
-///     64  A+N+R+P  account id, process name, reason, packet
+///     32      8  the birth of the account
+///     40     32  SHA-256 of all other bytes, byte 9 taken as 0
+///     72  A+N+R+P  account id, process name, reason, packet
 /// ```
 ///
 /// A file is written whole, synced, and only then gets its name, so that a torn one is the disk's
@@ -25,6 +26,8 @@ package import LockkeeperDomain
 package struct PacketFile: Sendable, Hashable {
     /// Whose packet it is.
     package var account: AccountID
+    /// The birth of that account: one that was removed and added again under the id has another.
+    package var birth: Generation
     /// The name of the process that kept it.
     package var processName: String
     /// Why the database could not take it: a stable name.
@@ -39,12 +42,14 @@ package struct PacketFile: Sendable, Hashable {
     /// A packet to be kept.
     package init(
         account: AccountID,
+        birth: Generation,
         processName: String,
         reason: String,
         keptAt: Int64,
         packet: [UInt8]
     ) {
         self.account = account
+        self.birth = birth
         self.processName = processName
         self.reason = reason
         self.keptAt = keptAt
@@ -54,13 +59,13 @@ package struct PacketFile: Sendable, Hashable {
     /// Where the count of attempts stands.
     static let attemptOffset: Int64 = 9
     /// Bytes before the account id.
-    static let headerByteCount = 64
+    static let headerByteCount = 72
     /// More bytes than the parts beside the packet ever have.
     static let overheadByteCountMax = headerByteCount + 3 * Int(UInt16.max)
 
     private static let magic = Array("LKPACKET".utf8)
     private static let version: UInt8 = 1
-    private static let digestRange = 32..<64
+    private static let digestRange = 40..<72
 
     /// The file's bytes.
     package var encoded: [UInt8] {
@@ -74,6 +79,7 @@ package struct PacketFile: Sendable, Hashable {
         }
         bytes.append(littleEndian: UInt64(bitPattern: keptAt))
         bytes.append(littleEndian: UInt64(packet.count))
+        bytes.append(littleEndian: UInt64(bitPattern: birth.rawValue))
         bytes += [UInt8](repeating: 0, count: Self.digestRange.count)
         bytes += account.bytes + name + reason + packet
         bytes.replaceSubrange(Self.digestRange, with: Self.digest(of: bytes))
@@ -110,6 +116,7 @@ package struct PacketFile: Sendable, Hashable {
         } catch {
             throw torn(error.description)
         }
+        birth = Generation(Int64(bitPattern: bytes.littleEndian(UInt64.self, at: 32)))
         processName = String(decoding: parts[1], as: UTF8.self)
         reason = String(decoding: parts[2], as: UTF8.self)
         keptAt = Int64(bitPattern: bytes.littleEndian(UInt64.self, at: 16))

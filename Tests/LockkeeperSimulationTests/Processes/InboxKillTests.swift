@@ -4,6 +4,8 @@ import LockkeeperSimulation
 import LockkeeperTestSupport
 import Testing
 
+private let isWholeRun = Environment.variable("LOCKKEEPER_TEST_ALL") != nil
+
 extension RealProcesses {
     /// What a packet goes through is a row of calls of the kernel. A process may die before any of them:
     /// while the file has no name, before it is synced, before the packet is applied, before its file is
@@ -69,6 +71,71 @@ extension RealProcesses {
                 #expect(try tell("drain", "0") == "drained")
                 #expect(try contents().recordedCount == 0)
             }
+        }
+
+        // Who keeps a packet holds no lock: the account may be removed at any of his steps, and added
+        // again under the id. He goes on, or dies there.
+        @Test(
+            "while its account is removed: nothing of the packet stays, and no other account gets it"
+        )
+        func keepingForRemoved() async throws {
+            let seed = Int.random(in: 0..<4)
+            print("seed=\(seed)")
+            try await onOwnThread {
+                var call = 1
+                var isThere = true
+                while isThere, call < 200 {
+                    let all = Array(0..<4)
+                    for number in isWholeRun ? all : [all[(call + seed) % 4]] where isThere {
+                        isThere = try removeWhileKeeping(
+                            at: call,
+                            isKilled: number.isMultiple(of: 2),
+                            isAddedAgain: number > 1
+                        )
+                    }
+                    call += 1
+                }
+                // Directories, file, sync, name, and the syncs of four folders.
+                #expect(call > 10 && call < 200)
+            }
+        }
+
+        /// Returns whether keeping a packet needs so many calls.
+        private func removeWhileKeeping(
+            at call: Int,
+            isKilled: Bool,
+            isAddedAgain: Bool
+        ) throws -> Bool {
+            #expect(try tell("add") == "added")
+            let comment: Comment = "call \(call), killed: \(isKilled), added: \(isAddedAgain)"
+            let keeper = try LineProcess.inbox(root, ["stand", "packet-\(call)", "\(call)"])
+            let said = try keeper.hear()
+            if said == "kept" { return false }
+            try #require(said == "stands")
+            #expect(try task("remove", "alice") == "done", comment)
+            if isAddedAgain { #expect(try tell("add") == "added") }
+            if isKilled {
+                try keeper.kill()
+            } else {
+                keeper.tell("go on")
+                #expect(try keeper.hear() == "accountRemoved", comment)
+                #expect(keeper.end() == .exited(0))
+            }
+            if isAddedAgain {
+                #expect(try tell("drain", "0") == "drained")
+                let contents = try contents()
+                #expect(contents.rows == [] && contents.waitingCount == 0, comment)
+                #expect(try task("remove", "alice") == "done")
+            } else {
+                #expect(try task("open") == "done")
+            }
+            let left = try FileSystem.list("\(root)/accounts/alice")
+            #expect(left == ["account.locks"], comment)
+            return true
+        }
+
+        private func task(_ words: String...) throws -> String {
+            try LineProcess.task(root, words + ["change=100000"]).hear()
         }
 
         // 5.8: the inbox works on a full disk.
