@@ -62,9 +62,12 @@ struct AccountFiles: Sendable {
 
     /// Writes both fences under one hold of WRITER, settings first: the messages' fence decides
     /// (section 4). A fence that stands there already, or higher, is left: somebody did it before.
+    ///
+    /// - Parameter counterpart: the other account, where a switch does it.
     func writeFences(
         _ generation: Generation,
         _ state: AccountState,
+        counterpart: FencingToken? = nil,
         deadline: Deadline
     ) throws {
         let trusts = [try trust(in: .settings), try trust(in: .messages)]
@@ -88,7 +91,13 @@ struct AccountFiles: Sendable {
                         // Who wrote it may have died before its sync.
                         try connection.syncLog()
                     } else {
-                        try Fence.advance(connection, path: trust.path, to: generation, state)
+                        try Fence.advance(
+                            connection,
+                            path: trust.path,
+                            to: generation,
+                            state,
+                            counterpart: counterpart
+                        )
                     }
                 }
             }

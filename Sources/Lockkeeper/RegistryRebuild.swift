@@ -16,22 +16,16 @@ import LockkeeperStorage
 /// Who dies in it leaves no registry, or one that cannot be used, and the next one begins anew. SWITCH
 /// is held throughout, so that no switch, no exclusive work and nobody else's rebuilding goes on.
 ///
-/// What it cannot know: the intent of a switch. Of two accounts, one of which was left already, none
-/// is active then; both never are. An account whose settings alone were fenced is settled by an
-/// intent that goes into the new registry.
+/// The intent of a switch is found in the fences, as far as they were written, and goes into the new
+/// registry (``RegistryContents/init(of:)``). What it cannot know is what a fence says that cannot be
+/// read: such an account is not active, and a switch to or from it is not finished.
 struct RegistryRebuild {
     let paths: WorkspacePaths
     let environment: StoreEnvironment
     let deadline: Deadline
 
-    /// More generations than a workspace has ever given: those of which no fence tells, because the
-    /// account was removed since, are not given again.
-    private static let generationJump: Int64 = 1 << 20
-    /// A charter has a few hundred bytes, and ids of up to 512 of them.
-    private static let charterByteCountMax = 1 << 16
-
     func run() throws {
-        let contents = try survey()
+        let contents = RegistryContents(of: try survey())
         let fresh = paths.registry + ".new"
         let journal = fresh + "-journal"
         // Somebody may have died as he made one; nobody has ever read it.
@@ -47,48 +41,15 @@ struct RegistryRebuild {
 
     // MARK: - What there is
 
-    private func survey() throws -> RegistryContents {
-        var contents = RegistryContents()
-        var largest = Generation(0)
-        var unsettled: AccountRecord?
-        guard try FileSystem.status(paths.accounts) != nil else { return contents }
-        for directory in try FileSystem.list(paths.accounts).sorted() {
-            guard let charter = try charter(in: directory) else { continue }
-            let fences = try fences(of: charter.record)
-            for fence in fences.values { largest = max(largest, fence.generation) }
-            if charter.isRemoving {
-                let removal = PendingRemoval(id: charter.record.id, directory: directory)
-                contents.removals.append(removal)
-                continue
-            }
-            // An account whose messages cannot be read gives nobody a session as it is.
-            let decisive = fences[.messages]
-            let record = charter.record.standing(
-                decisive?.state ?? .retired,
-                decisive?.generation ?? fences[.settings]?.generation ?? Generation(0)
-            )
-            contents.accounts.append(record)
-            if let settings = fences[.settings], let decisive,
-                settings.generation != decisive.generation || settings.state != decisive.state
-            {
-                unsettled = record
+    /// What every account's folder says. A folder that was copied under another name is no account.
+    private func survey() throws -> [SurveyedAccount] {
+        guard try FileSystem.status(paths.accounts) != nil else { return [] }
+        return try FileSystem.list(paths.accounts).sorted().compactMap { directory in
+            let account = paths.account(directory: directory)
+            return try AccountCharter(of: account, in: directory).map { charter in
+                SurveyedAccount(charter: charter, fences: try fences(of: charter.record))
             }
         }
-        if contents.accounts.isEmpty && contents.removals.isEmpty { return contents }
-        contents.generation = Generation(largest.rawValue + Self.generationJump)
-        if let unsettled {
-            contents.generation = contents.generation.next
-            contents.intent = unsettled.settling(at: contents.generation)
-        }
-        return contents
-    }
-
-    /// What an account's folder says. A folder that was copied under another name is no account.
-    private func charter(in directory: String) throws -> AccountCharter? {
-        let path = paths.account(directory: directory).charter
-        guard try FileSystem.status(path)?.kind == .regular else { return nil }
-        let bytes = try FileSystem.contents(of: path, limit: Self.charterByteCountMax)
-        return AccountCharter(bytes, in: directory)
     }
 
     /// The fences of an account's current files, as far as they can be read.
@@ -139,31 +100,5 @@ struct RegistryRebuild {
         }
         try FileSystem.syncDirectory(paths.damaged)
         try FileSystem.syncDirectory(paths.root)
-    }
-}
-
-extension AccountRecord {
-    /// The record with what a fence says.
-    fileprivate func standing(_ state: AccountState, _ generation: Generation) -> AccountRecord {
-        AccountRecord(
-            id: id,
-            directory: directory,
-            birth: birth,
-            ownID: ownID,
-            contract: contract,
-            state: state,
-            generation: generation,
-            messagesFile: messagesFile,
-            settingsFile: settingsFile,
-            createdAt: createdAt
-        )
-    }
-
-    /// What makes both fences say what the messages' one says.
-    fileprivate func settling(at generation: Generation) -> SwitchIntent {
-        let token = FencingToken(account: id, generation: generation)
-        return state == .active
-            ? SwitchIntent(retiring: nil, activating: token, step: .activating)
-            : SwitchIntent(retiring: token, activating: nil, step: .retiring)
     }
 }

@@ -114,7 +114,7 @@ extension Workspace {
         var failure: (any Error)?
         while let action = machine.action {
             do {
-                machine.succeed(with: try perform(action, deadline: deadline))
+                machine.succeed(with: try perform(action, of: machine.intent, deadline: deadline))
             } catch {
                 let named = named(error, in: action)
                 if keepsIfBusy, (named as? LockkeeperError)?.code == .busy { throw named }
@@ -130,6 +130,7 @@ extension Workspace {
     /// - Returns: the intent, where it changed.
     private func perform(
         _ action: SwitchStateMachine.Action,
+        of intent: SwitchIntent,
         deadline: Deadline
     ) throws -> SwitchIntent? {
         switch action {
@@ -138,7 +139,12 @@ extension Workspace {
             // Prepared before the intent was recorded; again here, because another process may be
             // the one that finishes.
             if state == .active { try files.prepare(deadline: deadline) }
-            try files.writeFences(token.generation, state, deadline: deadline)
+            try files.writeFences(
+                token.generation,
+                state,
+                counterpart: intent.counterpart(of: token),
+                deadline: deadline
+            )
             return nil
         case .advance(let intent): return try registry.use { try $0.advance(intent) }
         case .turnBack(let intent, let retiringTarget):

@@ -31,6 +31,9 @@ package struct Fence: Sendable, Hashable {
     package let bootID: BootID
     /// Commits up to this one are no longer in the log.
     package let floor: CommitNumber
+    /// The other account of the switch that wrote this row, and the generation that its fences get;
+    /// `nil` where no switch did. It tells a registry that is made anew what is to be finished.
+    package let counterpart: FencingToken?
 
     /// The row of its parts; the defaults are those of a store in which nothing was committed.
     package init(
@@ -40,7 +43,8 @@ package struct Fence: Sendable, Hashable {
         generation: Generation,
         state: AccountState,
         bootID: BootID,
-        floor: CommitNumber = CommitNumber(0)
+        floor: CommitNumber = CommitNumber(0),
+        counterpart: FencingToken? = nil
     ) {
         self.kind = kind
         self.account = account
@@ -49,6 +53,7 @@ package struct Fence: Sendable, Hashable {
         self.state = state
         self.bootID = bootID
         self.floor = floor
+        self.counterpart = counterpart
     }
 
     /// Reads the row.
@@ -74,7 +79,8 @@ package struct Fence: Sendable, Hashable {
     private static func row(of connection: Connection) throws(SQLiteError) -> Fence? {
         let select = try connection.prepare(
             """
-            SELECT kind, account, store, generation, state, boot, floor FROM lk_fence WHERE id = 1
+            SELECT kind, account, store, generation, state, boot, floor,
+              counterpart, counterpart_generation FROM lk_fence WHERE id = 1
             """
         )
         defer { select.reset() }
@@ -93,14 +99,17 @@ package struct Fence: Sendable, Hashable {
             generation: Generation(select.int64(3)),
             state: state,
             bootID: bootID,
-            floor: CommitNumber(select.int64(6))
+            floor: CommitNumber(select.int64(6)),
+            counterpart: select.optionalBytes(7).flatMap { try? AccountID(bytes: $0) }.map {
+                FencingToken(account: $0, generation: Generation(select.int64(8)))
+            }
         )
     }
 
     /// Writes the row of a new store.
     func insert(into connection: Connection) throws(SQLiteError) {
         let insert = try connection.prepare(
-            "INSERT INTO lk_fence VALUES (1, ?1, ?2, ?3, ?4, ?5, ?6, ?7)"
+            "INSERT INTO lk_fence VALUES (1, ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)"
         )
         try insert.bind(1, kind.rawValue)
         try insert.bind(2, text: account.bytes)
@@ -109,6 +118,8 @@ package struct Fence: Sendable, Hashable {
         try insert.bind(5, state.rawValue)
         try insert.bind(6, blob: bootID.bytes)
         try insert.bind(7, floor.rawValue)
+        try insert.bind(8, text: counterpart?.account.bytes)
+        try insert.bind(9, counterpart?.generation.rawValue)
         try insert.run()
     }
 
@@ -124,13 +135,16 @@ package struct Fence: Sendable, Hashable {
         at generation: Generation,
         _ state: AccountState
     ) throws(StorageError) {
-        try raise(connection, path: path, to: generation, state, renamed: store)
+        try raise(connection, path: path, to: generation, state) { fence in
+            Company(store: store, counterpart: fence.counterpart)
+        }
     }
 
     /// Raises the fence in a transaction of its own and syncs it: once this returns, no transaction
     /// of an older generation can commit, not after a power loss either. The caller holds the
     /// account's WRITER.
     ///
+    /// - Parameter counterpart: the other account, where a switch does it.
     /// - Throws: ``StorageError/fenceWouldFall(from:to:)`` unless the generation is higher than
     ///   the one that stands there; what SQLite throws. The fence may have been raised when the
     ///   sync is what failed.
@@ -138,20 +152,30 @@ package struct Fence: Sendable, Hashable {
         _ connection: Connection,
         path: String,
         to generation: Generation,
-        _ state: AccountState
+        _ state: AccountState,
+        counterpart: FencingToken? = nil
     ) throws(StorageError) {
-        try raise(connection, path: path, to: generation, state, renamed: nil)
+        try raise(connection, path: path, to: generation, state) { fence in
+            Company(store: fence.store, counterpart: counterpart)
+        }
         try sqlite { () throws(SQLiteError) in try connection.syncLog() }
     }
 
-    /// Writes a higher generation in a transaction of its own, and the store's new name where it
-    /// gets one.
+    /// What is written beside generation and state.
+    private struct Company {
+        var store: StoreIdentity
+        var counterpart: FencingToken?
+    }
+
+    /// Writes a higher generation in a transaction of its own.
+    ///
+    /// - Parameter company: what stands beside it, by the fence that was there.
     private static func raise(
         _ connection: Connection,
         path: String,
         to generation: Generation,
         _ state: AccountState,
-        renamed store: StoreIdentity?
+        _ company: (Fence) -> Company
     ) throws(StorageError) {
         try sqlite { () throws(SQLiteError) in try connection.begin(.immediate) }
         do throws(StorageError) {
@@ -159,13 +183,19 @@ package struct Fence: Sendable, Hashable {
             guard generation > fence.generation else {
                 throw .fenceWouldFall(from: fence.generation, to: generation)
             }
+            let company = company(fence)
             try sqlite { () throws(SQLiteError) in
                 let update = try connection.prepare(
-                    "UPDATE lk_fence SET store = ?1, generation = ?2, state = ?3 WHERE id = 1"
+                    """
+                    UPDATE lk_fence SET store = ?1, generation = ?2, state = ?3,
+                      counterpart = ?4, counterpart_generation = ?5 WHERE id = 1
+                    """
                 )
-                try update.bind(1, blob: (store ?? fence.store).bytes)
+                try update.bind(1, blob: company.store.bytes)
                 try update.bind(2, generation.rawValue)
                 try update.bind(3, state.rawValue)
+                try update.bind(4, text: company.counterpart?.account.bytes)
+                try update.bind(5, company.counterpart?.generation.rawValue)
                 try update.run()
                 try connection.commit()
             }

@@ -78,7 +78,8 @@ package struct SwitchStateMachine: Sendable, Hashable {
         case ended(Ending)
     }
 
-    private var intent: SwitchIntent
+    /// The intent as the registry has it.
+    package private(set) var intent: SwitchIntent
     private var state: State
     private var wasTurned = false
 
@@ -152,6 +153,11 @@ package struct SwitchStateMachine: Sendable, Hashable {
 }
 
 extension SwitchIntent {
+    /// The other account of a switch, as the fences of the one name it; `nil` where there is one only.
+    package func counterpart(of token: FencingToken) -> FencingToken? {
+        token == retiring ? activating : retiring
+    }
+
     /// The intent once the first account is retired in its own files.
     var advanced: SwitchIntent {
         SwitchIntent(
@@ -168,7 +174,7 @@ extension SwitchIntent {
     ///   - retiringTarget: whether the second account's fences may say that it is active: then they
     ///     are to say that it is not.
     ///   - take: takes the next generation.
-    func turnedBack<Failure: Error>(
+    package func turnedBack<Failure: Error>(
         retiringTarget: Bool,
         _ take: () throws(Failure) -> Generation
     ) throws(Failure) -> SwitchIntent? {

@@ -34,6 +34,8 @@ struct KilledSwitchTests {
         try await helper.session("alice").database.write {
             try $0.execute("CREATE TABLE note (text TEXT)")
         }
+        let lossTurn = Int.random(in: 0...1)
+        print("the registry is lost at the changes from \(4 * lossTurn) on")
         var change = 0
         var activeBefore: AccountID = "alice"
         var ends: Set<String> = []
@@ -41,6 +43,10 @@ struct KilledSwitchTests {
             let held = try await helper.session(activeBefore)
             guard try await killSwitch(in: test, at: change) else { break }
             let finisher = Finisher.allCases[change % Finisher.allCases.count]
+            // Each other four times the registry is lost as well, and the fences have to tell.
+            if change / Finisher.allCases.count % 2 == lossTurn {
+                try FileSystem.remove("\(test.root)/workspace.db")
+            }
             try await finish(finisher, test, helper, activeBefore)
             let active = try await expectAtRest(test, "change \(change), \(finisher)")
             ends.insert(active == activeBefore ? "kept" : "switched")

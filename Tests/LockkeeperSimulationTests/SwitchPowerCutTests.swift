@@ -14,6 +14,8 @@ struct SwitchPowerCutTests {
     /// The mark behind the return of the switch.
     private static let returned = 1
 
+    private let isWholeRun = Environment.variable("LOCKKEEPER_TEST_ALL") != nil
+
     @Test("one account is active, fences and registry agree, and a switch that returned stands")
     func everyPoint() async throws {
         let seed = UInt64.random(in: 0...UInt64(UInt32.max))
@@ -23,12 +25,15 @@ struct SwitchPowerCutTests {
         for end in 0...recorded.steps.count {
             for fate in fates(end, seed) {
                 let image = DiskImage(of: recorded, cutAt: end, fate: fate)
-                let comment: Comment = "seed=\(seed), cut behind \(end) steps, \(fate)"
-                let active = try await reopen(image, of: root, comment)
-                if recorded.marks(before: end) == [Self.returned] {
-                    #expect(active == "bob", comment)
+                for isLost in isWholeRun ? [false, true] : [(end / 2).isMultiple(of: 2)] {
+                    let comment: Comment =
+                        "seed=\(seed), cut behind \(end) steps, \(fate), registry lost: \(isLost)"
+                    let active = try await reopen(image, of: root, losing: isLost, comment)
+                    if recorded.marks(before: end) == [Self.returned] {
+                        #expect(active == "bob", comment)
+                    }
+                    actives.insert(active)
                 }
-                actives.insert(active)
             }
         }
         #expect(recorded.steps.count > 40)
@@ -42,7 +47,7 @@ struct SwitchPowerCutTests {
         func drawn(_ number: Int) -> DiskImage.Fate {
             .drawn(seed: seed &+ UInt64(100 * end + number))
         }
-        guard Environment.variable("LOCKKEEPER_TEST_ALL") != nil else {
+        guard isWholeRun else {
             return end.isMultiple(of: 2) ? [.lost] : [drawn(0)]
         }
         return [.lost, .kept] + (0..<10).map(drawn)
@@ -79,10 +84,13 @@ struct SwitchPowerCutTests {
 
     /// Writes an image into a folder of its own, opens the workspace there, and judges it.
     ///
+    /// - Parameter isLost: whether the registry is lost as well, so that the accounts' own files have to
+    ///   tell of the switch.
     /// - Returns: the active account.
     private func reopen(
         _ image: DiskImage,
         of root: String,
+        losing isLost: Bool,
         _ comment: Comment
     ) async throws -> AccountID {
         let test = try TestWorkspace(schemas: [])
@@ -94,6 +102,7 @@ struct SwitchPowerCutTests {
             let copy = test.root + path.dropFirst(root.count)
             try FileDescriptor(opening: copy, [.writeOnly, .create, .truncate]).write(bytes)
         }
+        if isLost { try FileSystem.remove("\(test.root)/workspace.db") }
         let next = try await test.process("next")
         let atRest = try await WorkspaceAtRest(next)
         #expect(atRest.problems == [], comment)
@@ -127,14 +136,14 @@ struct SwitchPowerCutTests {
         }
     }
 
-    /// The databases, logs and journals below a folder, with what is in them.
+    /// The databases, logs, journals and charters below a folder, with what is in them.
     private func files(below folder: String) throws -> [String: [UInt8]] {
         var found: [String: [UInt8]] = [:]
         for name in try FileSystem.list(folder) {
             let path = "\(folder)/\(name)"
             if try FileSystem.status(path)?.kind == .directory {
                 found.merge(try files(below: path)) { $1 }
-            } else if name.contains(".db"), !name.hasSuffix("-shm") {
+            } else if name == "account.json" || name.contains(".db") && !name.hasSuffix("-shm") {
                 found[path] = try FileSystem.contents(of: path)
             }
         }

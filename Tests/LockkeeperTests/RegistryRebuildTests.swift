@@ -252,50 +252,99 @@ struct RegistryRebuildTests {
         }
     }
 
-    @Test("in the middle of a switch no account is active that was left, and both fences agree")
-    func duringSwitch() async throws {
-        for written in [[], [StoreKind.settings], [.settings, .messages]] as [[StoreKind]] {
+    /// A fence that a switch writes.
+    fileprivate struct Step {
+        let token: FencingToken
+        let state: AccountState
+        let kind: StoreKind
+        let counterpart: FencingToken?
+    }
+
+    /// The fences of a switch from alice to bob, and, where it is turned round, of that.
+    private func steps(_ intent: SwitchIntent, isTurned: Bool) throws -> [Step] {
+        var intents = [intent]
+        if isTurned {
+            var last = intent.activating?.generation ?? Generation(0)
+            let back = intent.turnedBack(retiringTarget: true) {
+                last = last.next
+                return last
+            }
+            intents.append(try #require(back))
+        }
+        return intents.flatMap { intent in
+            [(intent.retiring, AccountState.retired), (intent.activating, .active)].flatMap {
+                token,
+                state in
+                [StoreKind.settings, .messages].compactMap { kind in
+                    token.map {
+                        Step(
+                            token: $0,
+                            state: state,
+                            kind: kind,
+                            counterpart: intent.counterpart(of: $0)
+                        )
+                    }
+                }
+            }
+        }
+    }
+
+    // What only the registry knew is the intent. The fences tell of the switch from its first one on
+    // (I-2): at rest exactly one of the two is active, whichever step was the last.
+    @Test(
+        "in the middle of a switch, at every step: one of the two is active, and all fences agree",
+        arguments: [false, true]
+    )
+    func duringSwitch(isTurned: Bool) async throws {
+        for count in 0...(isTurned ? 8 : 4) {
             try await withAccounts { test, app, alice in
                 try await app.work { workspace in
                     let intent = try workspace.registry.use {
                         try $0.beginSwitch(from: "alice", to: "bob")
                     }
-                    for kind in written {
-                        let files = try AccountFiles("alice", of: workspace)
-                        let path = try files.path(of: kind)
-                        let connection = try StoreFile.open(
-                            path,
-                            for: .maintaining,
-                            environment: workspace.environment,
-                            busyDeadline: .never
-                        )
-                        let generation = intent.retiring?.generation ?? Generation(0)
-                        try Fence.advance(connection, path: path, to: generation, .retired)
-                        try connection.close()
+                    for step in try steps(intent, isTurned: isTurned).prefix(count) {
+                        try workspace.write(step)
                     }
                 }
                 await app.close()
                 try FileSystem.remove(registryPath(test))
                 let next = try await test.process("next")
-                let isLeft = written.contains(.messages)
+                // Of the settings alone nobody knows anything: they say what the messages say.
+                let isBobs = (2...5).contains(count)
                 let states = try await next.accounts().map(\.state)
-                #expect(states == [isLeft ? .retired : .active, .retired, .retired])
-                let fences = try await next.work { workspace in
-                    let files = try AccountFiles("alice", of: workspace)
-                    return try StoreKind.allCases.map { kind in
-                        let path = try files.path(of: kind)
-                        let connection = try StoreFile.open(
-                            path,
-                            for: .reading,
-                            environment: workspace.environment,
-                            busyDeadline: .never
-                        )
-                        defer { try? connection.close() }
-                        let fence = try Fence.read(from: connection, path: path)
-                        return "\(fence.generation) \(fence.state)"
-                    }
+                let expected: [AccountState] =
+                    isBobs ? [.retired, .active, .retired] : [.active, .retired, .retired]
+                #expect(states == expected, "\(count) fences")
+                let active = try await next.session(isBobs ? "bob" : "alice")
+                try await active.note("on")
+                for account in ["alice", "bob"] as [AccountID] {
+                    let fences = try await next.work { try $0.fences(of: account) }
+                    let info = try await next.account(account)
+                    let said = "\(info.generation) \(info.state)"
+                    #expect(fences == [said, said], "\(account), \(count) fences")
                 }
-                #expect(Set(fences).count == 1, "\(fences)")
+                #expect(try await next.work { try $0.registry.use { try $0.intent() } } == nil)
+            }
+        }
+    }
+
+    // Whoever was added since under the id is another account, and one whose fence has come further
+    // was activated and left since.
+    @Test("a switch that came to its end long ago is not taken up again")
+    func oldSwitch() async throws {
+        for isRemoved in [false, true] {
+            try await withAccounts { test, app, alice in
+                _ = try await app.replaceAccount("alice", with: "bob")
+                if isRemoved {
+                    try await app.removeAccount("bob")
+                    try await app.addAccount("bob")
+                    try await app.activate("bob")
+                }
+                try await app.signOut("bob")
+                await app.close()
+                try FileSystem.remove(registryPath(test))
+                let next = try await test.process("next")
+                #expect(try await next.accounts().allSatisfy { $0.state == .retired })
             }
         }
     }
@@ -308,6 +357,42 @@ extension Workspace {
         let session = try await activate(id)
         try await session.database.write { try $0.execute("CREATE TABLE note (text TEXT)") }
         return session
+    }
+
+    /// Writes one fence.
+    fileprivate func write(_ step: RegistryRebuildTests.Step) throws {
+        let path = try AccountFiles(step.token.account, of: self).path(of: step.kind)
+        let connection = try StoreFile.open(
+            path,
+            for: .maintaining,
+            environment: environment,
+            busyDeadline: .never
+        )
+        defer { try? connection.close() }
+        try Fence.advance(
+            connection,
+            path: path,
+            to: step.token.generation,
+            step.state,
+            counterpart: step.counterpart
+        )
+    }
+
+    /// What both fences of an account say.
+    fileprivate func fences(of account: AccountID) throws -> [String] {
+        let files = try AccountFiles(account, of: self)
+        return try StoreKind.allCases.map { kind in
+            let path = try files.path(of: kind)
+            let connection = try StoreFile.open(
+                path,
+                for: .reading,
+                environment: environment,
+                busyDeadline: .never
+            )
+            defer { try? connection.close() }
+            let fence = try Fence.read(from: connection, path: path)
+            return "\(fence.generation) \(fence.state)"
+        }
     }
 
     /// What the copying of distrusted files does, up to the publishing.

@@ -1,7 +1,8 @@
 -- What makes a database file a store: whose it is, who may write it, and what was committed.
 
 -- One row. `store` names this file for life; `boot` is the run of the kernel under which it was
--- last written; commits up to `floor` are no longer in the log.
+-- last written; commits up to `floor` are no longer in the log. `counterpart` is the other account of
+-- the switch that wrote the row, and the generation that its fences get.
 CREATE TABLE lk_fence(
   id INTEGER PRIMARY KEY CHECK (id = 1),
   kind TEXT NOT NULL,
@@ -10,7 +11,10 @@ CREATE TABLE lk_fence(
   generation INTEGER NOT NULL,
   state TEXT NOT NULL CHECK (state IN ('active', 'retired')),
   boot BLOB NOT NULL CHECK (length(boot) = 16),
-  floor INTEGER NOT NULL
+  floor INTEGER NOT NULL,
+  counterpart TEXT,
+  counterpart_generation INTEGER,
+  CHECK ((counterpart IS NULL) = (counterpart_generation IS NULL))
 );
 
 -- One row per transaction that changed something. `boot` stands where it differs from the row
