@@ -234,11 +234,14 @@ struct AdmissionLine<Work: Sendable>: Sendable {
     mutating func suspend(_ suspension: Suspension = .refusing) { self.suspension = suspension }
 
     /// Goes on with a thread that is parked; parked → idle at once, so that one that has not
-    /// noticed yet does not pass for parked when the line is suspended again.
-    mutating func resume() {
+    /// noticed yet does not pass for parked when the line is suspended again. Returns `false` where the
+    /// line was closed meanwhile.
+    mutating func resume() -> Bool {
+        if isClosed { return false }
         precondition(phase == .parked, "a thread that closes its descriptor is waited for")
         suspension = nil
         phase = .idle
+        return true
     }
 
     /// Goes on where the thread has not come to closing its descriptor. Returns whether that is so.

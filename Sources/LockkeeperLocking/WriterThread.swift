@@ -155,7 +155,7 @@ package final class WriterThread: Sendable {
             guard isParked == true, !line.withLock({ $0.isClosed }) else { throw .closed }
             let fresh = try Turnstile(membership, orders: orders)
             turnstile.withLock { $0 = fresh }
-            line.withLock { $0.resume() }
+            guard line.withLock({ $0.resume() }) else { throw .closed }
         }
         orders.resume()
         line.broadcast()

@@ -244,9 +244,25 @@ struct AdmissionLineTests {
         line.parked()
         #expect(line.isParked)
         #expect(line.stand() == .sleep)
-        line.resume()
+        let isResumed = line.resume()
+        #expect(isResumed)
         #expect(line.stand() == .enterTurnstile)
         #expect(line.admit()?.work == 2)
+    }
+
+    // A workspace may be closed while its process comes back to an account.
+    @Test("A line that is closed while its thread is parked is not resumed any more")
+    func closedWhileParked() {
+        var line = AdmissionLine<Int>()
+        line.suspend()
+        #expect(line.stand() == .park)
+        line.parked()
+        #expect(line.close().isEmpty)
+        for hasEnded in [false, true] {
+            if hasEnded { #expect(line.stand() == .end) }
+            let isResumed = line.resume()
+            #expect(!isResumed)
+        }
     }
 
     @Test("A thread that was granted WRITER as its line was suspended takes nobody's work")

@@ -49,7 +49,9 @@ struct LineModel {
             if line.isClosed { break }
             if !line.resumeBeforeParking() {
                 if thread == .parking { step() }
-                if line.suspension != nil { line.resume() }
+                if line.suspension != nil, !line.resume() {
+                    violation = "an open line was not resumed"
+                }
             }
             if thread == .parked || thread == .asleep { thread = .awake }
         case .close:
