@@ -7,7 +7,7 @@ import LockkeeperStorage
 /// none.
 ///
 /// ```
-/// surveyed    every account's charter and fences are read; nothing is changed
+/// surveyed    every account's charter and fences are read and synced; nothing is changed
 /// filled      workspace.db.new says all of it                       (durable)
 /// set aside   what stood at the path is in damaged/                 (durable)
 /// published   workspace.db.new has the name                         (durable)
@@ -78,7 +78,10 @@ struct RegistryRebuild {
             busyDeadline: deadline
         )
         defer { try? connection.close() }
-        return try Fence.read(from: connection, path: path)
+        let fence = try Fence.read(from: connection, path: path)
+        // Who wrote it may have died before its sync, and the registry is about to say the same.
+        try connection.syncLog()
+        return fence
     }
 
     // MARK: - What there was

@@ -23,7 +23,7 @@ package struct Fence: Sendable, Hashable {
     package let account: AccountID
     /// The store's name for life.
     package let store: StoreIdentity
-    /// The generation under which the account was last activated or retired.
+    /// The generation under which the account was last activated or retired, or its file was copied.
     package let generation: Generation
     /// Whether writes are taken.
     package let state: AccountState
@@ -31,6 +31,9 @@ package struct Fence: Sendable, Hashable {
     package let bootID: BootID
     /// Commits up to this one are no longer in the log.
     package let floor: CommitNumber
+    /// The generation under which the account was last activated or retired: a copy keeps it. 0 in one
+    /// whose switch was not at its end.
+    package let since: Generation
     /// The other account of the switch that wrote this row, and the generation that its fences get;
     /// `nil` where no switch did. It tells a registry that is made anew what is to be finished.
     package let counterpart: FencingToken?
@@ -44,6 +47,7 @@ package struct Fence: Sendable, Hashable {
         state: AccountState,
         bootID: BootID,
         floor: CommitNumber = CommitNumber(0),
+        since: Generation? = nil,
         counterpart: FencingToken? = nil
     ) {
         self.kind = kind
@@ -53,6 +57,7 @@ package struct Fence: Sendable, Hashable {
         self.state = state
         self.bootID = bootID
         self.floor = floor
+        self.since = since ?? generation
         self.counterpart = counterpart
     }
 
@@ -80,7 +85,7 @@ package struct Fence: Sendable, Hashable {
         let select = try connection.prepare(
             """
             SELECT kind, account, store, generation, state, boot, floor,
-              counterpart, counterpart_generation FROM lk_fence WHERE id = 1
+              since, counterpart, counterpart_generation FROM lk_fence WHERE id = 1
             """
         )
         defer { select.reset() }
@@ -90,7 +95,7 @@ package struct Fence: Sendable, Hashable {
             let store = StoreIdentity(bytes: select.bytes(2)),
             let state = AccountState(rawValue: select.string(4)),
             let bootID = BootID(bytes: select.bytes(5)),
-            select.kind(3) == .integer, select.kind(6) == .integer
+            select.kind(3) == .integer, select.kind(6) == .integer, select.kind(7) == .integer
         else { return nil }
         return Fence(
             kind: kind,
@@ -100,8 +105,9 @@ package struct Fence: Sendable, Hashable {
             state: state,
             bootID: bootID,
             floor: CommitNumber(select.int64(6)),
-            counterpart: select.optionalBytes(7).flatMap { try? AccountID(bytes: $0) }.map {
-                FencingToken(account: $0, generation: Generation(select.int64(8)))
+            since: Generation(select.int64(7)),
+            counterpart: select.optionalBytes(8).flatMap { try? AccountID(bytes: $0) }.map {
+                FencingToken(account: $0, generation: Generation(select.int64(9)))
             }
         )
     }
@@ -109,7 +115,7 @@ package struct Fence: Sendable, Hashable {
     /// Writes the row of a new store.
     func insert(into connection: Connection) throws(SQLiteError) {
         let insert = try connection.prepare(
-            "INSERT INTO lk_fence VALUES (1, ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)"
+            "INSERT INTO lk_fence VALUES (1, ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)"
         )
         try insert.bind(1, kind.rawValue)
         try insert.bind(2, text: account.bytes)
@@ -118,13 +124,16 @@ package struct Fence: Sendable, Hashable {
         try insert.bind(5, state.rawValue)
         try insert.bind(6, blob: bootID.bytes)
         try insert.bind(7, floor.rawValue)
-        try insert.bind(8, text: counterpart?.account.bytes)
-        try insert.bind(9, counterpart?.generation.rawValue)
+        try insert.bind(8, since.rawValue)
+        try insert.bind(9, text: counterpart?.account.bytes)
+        try insert.bind(10, counterpart?.generation.rawValue)
         try insert.run()
     }
 
     /// Makes a copy a store of its own: another name for life, a generation that nobody has, and the
-    /// state that the registry knows. The caller syncs it before the file is published.
+    /// state that the registry knows. Where the fence says another state already, a switch was on its
+    /// way there, and the copy is as if it had not come to it. The caller syncs the copy before the file
+    /// is published.
     ///
     /// - Throws: ``StorageError/fenceWouldFall(from:to:)`` unless the generation is higher than
     ///   the one that stands there; what SQLite throws.
@@ -136,7 +145,9 @@ package struct Fence: Sendable, Hashable {
         _ state: AccountState
     ) throws(StorageError) {
         try raise(connection, path: path, to: generation, state) { fence in
-            Company(store: store, counterpart: fence.counterpart)
+            fence.state == state
+                ? Company(store: store, since: fence.since, counterpart: fence.counterpart)
+                : Company(store: store, since: Generation(0), counterpart: nil)
         }
     }
 
@@ -156,7 +167,7 @@ package struct Fence: Sendable, Hashable {
         counterpart: FencingToken? = nil
     ) throws(StorageError) {
         try raise(connection, path: path, to: generation, state) { fence in
-            Company(store: fence.store, counterpart: counterpart)
+            Company(store: fence.store, since: generation, counterpart: counterpart)
         }
         try sqlite { () throws(SQLiteError) in try connection.syncLog() }
     }
@@ -164,6 +175,7 @@ package struct Fence: Sendable, Hashable {
     /// What is written beside generation and state.
     private struct Company {
         var store: StoreIdentity
+        var since: Generation
         var counterpart: FencingToken?
     }
 
@@ -187,7 +199,7 @@ package struct Fence: Sendable, Hashable {
             try sqlite { () throws(SQLiteError) in
                 let update = try connection.prepare(
                     """
-                    UPDATE lk_fence SET store = ?1, generation = ?2, state = ?3,
+                    UPDATE lk_fence SET store = ?1, generation = ?2, state = ?3, since = ?6,
                       counterpart = ?4, counterpart_generation = ?5 WHERE id = 1
                     """
                 )
@@ -196,6 +208,7 @@ package struct Fence: Sendable, Hashable {
                 try update.bind(3, state.rawValue)
                 try update.bind(4, text: company.counterpart?.account.bytes)
                 try update.bind(5, company.counterpart?.generation.rawValue)
+                try update.bind(6, company.since.rawValue)
                 try update.run()
                 try connection.commit()
             }

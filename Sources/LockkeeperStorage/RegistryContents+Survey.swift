@@ -42,7 +42,7 @@ package struct SurveyedAccount: Sendable, Hashable {
     fileprivate func missing(of other: SurveyedAccount) -> Generation? {
         guard let wanted = messages?.counterpart, wanted.account == other.charter.record.id,
             other.charter.record.birth < wanted.generation,
-            let reached = other.messages?.generation, reached < wanted.generation
+            let reached = other.messages?.since, reached < wanted.generation
         else { return nil }
         return wanted.generation
     }
@@ -84,16 +84,21 @@ extension RegistryContents {
             }
         }
         guard let newest else { return nil }
-        let (one, other) = (newest.one.record, newest.other.record)
-        guard one.state == .retired else {
-            // A switch that was turned round, whose target could not be written then.
-            return SwitchIntent(retiring: take(other), activating: nil, step: .retiring)
+        let isLeft = newest.one.record.state == .retired
+        // Fences that say it already may not be on the disk: they are written or synced once more.
+        let there = newest.one.isUnsettled ? take(newest.one.record) : newest.one.record.token
+        let missing = take(newest.other.record)
+        if !isLeft {
+            // The switch was turned round while its target could not be written: nobody is to get a
+            // session of that one, whatever its fence says.
+            let other = newest.other.record
+            accounts = accounts.map { account in
+                account.id == other.id ? account.standing(.retired, account.generation) : account
+            }
         }
-        // The fences that say so may not be on the disk yet: they are written or synced once more.
-        let left = FencingToken(account: one.id, generation: one.generation)
         return SwitchIntent(
-            retiring: newest.one.isUnsettled ? take(one) : left,
-            activating: take(other),
+            retiring: isLeft ? there : missing,
+            activating: isLeft ? missing : there,
             step: .activating
         )
     }
@@ -114,6 +119,8 @@ extension RegistryContents {
 }
 
 extension AccountRecord {
+    fileprivate var token: FencingToken { FencingToken(account: id, generation: generation) }
+
     /// The record with what a fence says.
     fileprivate func standing(_ state: AccountState, _ generation: Generation) -> AccountRecord {
         AccountRecord(

@@ -137,7 +137,9 @@ package struct SwitchStateMachine: Sendable, Hashable {
         // Its fences say retired perhaps: it gets a third generation.
         case (.retiring, _): state = .turningBack(retiringTarget: false)
         case (.activating, _) where intent.retiring != nil && !wasTurned:
-            state = .turningBack(retiringTarget: failure == .reached)
+            // Its fences may say that it is active, under this generation or under one that the intent
+            // had before it was renewed, or found in the fences.
+            state = .turningBack(retiringTarget: failure != .untouched)
         case (.activating, .untouched) where intent.retiring == nil && !intent.isReturn:
             state = .withdrawing
         case (.activating, _), (.advancing, _), (.turningBack, _), (.completing, _),

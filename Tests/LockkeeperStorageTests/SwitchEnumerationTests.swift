@@ -18,6 +18,19 @@ struct SwitchEnumerationTests {
             crashes: isLong ? 2 : 1,
             powerCuts: 1,
             failures: 2,
+            losses: 0,
+            writes: isLong ? 2 : 1
+        )
+    )
+    /// The same with one failure less, and a registry that is lost.
+    private static let lost = SwitchModel(
+        processCount: 2,
+        budget: SwitchModel.Budget(
+            switches: 2,
+            crashes: 1,
+            powerCuts: 1,
+            failures: 1,
+            losses: 1,
             writes: isLong ? 2 : 1
         )
     )
@@ -28,6 +41,7 @@ struct SwitchEnumerationTests {
             crashes: isLong ? 2 : 1,
             powerCuts: isLong ? 1 : 0,
             failures: 1,
+            losses: 0,
             writes: 2
         )
     )
@@ -35,6 +49,13 @@ struct SwitchEnumerationTests {
     @Test("two processes, two switches, deaths, a power cut, failures: no promise is broken")
     func two() {
         let result = explore(Self.two, nil)
+        #expect(result.problem == nil)
+        #expect(result.stateCount > 10_000)
+    }
+
+    @Test("two processes, and the registry is lost at any moment: no promise is broken")
+    func lost() {
+        let result = explore(Self.lost, nil)
         #expect(result.problem == nil)
         #expect(result.stateCount > 10_000)
     }
@@ -51,11 +72,14 @@ struct SwitchEnumerationTests {
         arguments: [
             (SwitchModel.Defect.checkOutside, "a commit of"),
             (.targetStaysActive, "and its fence says"), (.noSyncOfFoundFence, "and its fence says"),
-            (.intentNotDurable, "and its fence says"),
+            (.intentNotDurable, "and its fence says"), (.noCopy, "and its fence says"),
+            (.noSyncOfSurvey, "and its fence says"),
+            (.noCounterpart, "0 accounts are active at rest"),
         ]
     )
     func defect(_ defect: SwitchModel.Defect, _ expected: String) {
-        let result = explore(Self.two, defect)
+        let isOfLoss = [.noSyncOfSurvey, .noCounterpart].contains(defect)
+        let result = explore(isOfLoss ? Self.lost : Self.two, defect)
         #expect(result.problem?.contains(expected) == true, "\(result.problem ?? "nothing found")")
     }
 
