@@ -30,6 +30,8 @@ final class AccountAttachment: Sendable {
     let reads: ReadLedger
     /// What this process has claimed at the account.
     let claims = ClaimBook()
+    /// What this process has synced of it.
+    let durable = DurableMark()
     private let clock: any MonotonicClock
     private let registry: RegistryHandle
     private let presence: Mutex<LockGuard?>

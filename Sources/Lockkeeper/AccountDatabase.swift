@@ -144,18 +144,29 @@ public final class AccountDatabase: Sendable {
     func observed<Value: Sendable>(
         _ body: @escaping @Sendable (Connection) throws -> Value
     ) async throws -> StoreReader.Observed<Value> {
+        try await mapped { try await readers.run(observing(body)) }
+    }
+
+    /// The same, with the calling thread waiting for it.
+    func observedBlocking<Value: Sendable>(
+        _ body: @escaping @Sendable (Connection) throws -> Value
+    ) throws -> StoreReader.Observed<Value> {
+        do { return try readers.runBlocking(observing(body)) } catch { throw translated(error) }
+    }
+
+    private func observing<Value: Sendable>(
+        _ body: @escaping @Sendable (Connection) throws -> Value
+    ) -> @Sendable (StoreReader) throws -> StoreReader.Observed<Value> {
         let (token, state, clock, waitMax) = (token, requiredState, clock, limits.admissionWaitMax)
         let users = users
-        return try await mapped {
-            try await readers.run { reader in
-                try users.naming {
-                    try reader.observe(
-                        token: token,
-                        requiring: state,
-                        deadline: Deadline(after: waitMax, from: clock.now()),
-                        body: body
-                    )
-                }
+        return { reader in
+            try users.naming {
+                try reader.observe(
+                    token: token,
+                    requiring: state,
+                    deadline: Deadline(after: waitMax, from: clock.now()),
+                    body: body
+                )
             }
         }
     }

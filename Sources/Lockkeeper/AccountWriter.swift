@@ -111,10 +111,22 @@ final class AccountWriter: @unchecked Sendable {
 
     /// Completes a write whose transaction has ended: at once, or by the next
     /// ``syncCommitted(othersWait:)``.
-    func makeDurable(_ durability: Durability, completion: @escaping LogSyncer.Completion) {
+    ///
+    /// - Parameter commit: its commit; `nil` where nothing changed.
+    func makeDurable(
+        _ durability: Durability,
+        upTo commit: CommitNumber?,
+        completion: @escaping LogSyncer.Completion
+    ) {
         switch durability {
         case .committed: completion(.success(()))
-        case .durable: unsynced.append(completion)
+        case .durable:
+            let known = attachment.durable
+            let position = commit.map { Position(store: store, commit: $0) }
+            unsynced.append { result in
+                if case .success = result, let position { known.raise(to: position) }
+                completion(result)
+            }
         }
     }
 

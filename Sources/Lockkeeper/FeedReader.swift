@@ -329,7 +329,8 @@ final class FeedReader: Sendable {
 
     private func emit(_ range: ChangeRange, _ progress: inout FeedProgress) {
         if let origin = parts.excludedOrigin, range.origins == [origin] { return }
-        channel.send(progress.tell(range))
+        let known = parts.attachment.durable.position
+        channel.send(progress.tell(range.durable(upTo: known)))
     }
 
     private func waitForWake(atMost wait: Duration) throws {

@@ -95,6 +95,13 @@ public struct LiveList<Item: Sendable & Identifiable & Equatable>: AsyncSequence
     /// Starts the query.
     public func makeAsyncIterator() -> Iterator { Iterator(query.makeAsyncIterator()) }
 
+    /// Starts the query with its first state already there; see ``LiveQuery/startBlocking()``.
+    public func startBlocking() throws -> (first: ListUpdate<Item>, rest: Iterator) {
+        let (items, lists) = try query.startBlocking()
+        let iterator = Iterator(lists)
+        return (iterator.update(to: items), iterator)
+    }
+
     /// The consumer's side of one live list.
     public final class Iterator: AsyncIteratorProtocol {
         private let lists: LiveQuery<[Item]>.Iterator
@@ -104,7 +111,10 @@ public struct LiveList<Item: Sendable & Identifiable & Equatable>: AsyncSequence
 
         /// The next state; `nil` once the task was cancelled or the session closed.
         public func next() async throws -> ListUpdate<Item>? {
-            guard let items = try await lists.next() else { return nil }
+            try await lists.next().map(update)
+        }
+
+        fileprivate func update(to items: [Item]) -> ListUpdate<Item> {
             let difference = ListDifference(from: last, to: items)
             last = items
             return ListUpdate(items: items, difference: difference)

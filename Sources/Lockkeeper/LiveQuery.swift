@@ -28,6 +28,17 @@ public struct LiveQuery<Value: Sendable>: AsyncSequence, Sendable {
     /// Starts the query.
     public func makeAsyncIterator() -> Iterator { Iterator(self) }
 
+    /// Starts the query with its first value already there, for a view that draws its first frame:
+    /// nothing is awaited. The calling thread waits for one read, which waits for no writer, hub or
+    /// commit; so that it should be the main thread or one of the caller's own.
+    ///
+    /// - Returns: the value, and what gives those that follow it.
+    /// - Throws: ``LockkeeperError``, `suspended` among them; and what the query throws.
+    public func startBlocking() throws -> (first: Value, rest: Iterator) {
+        let iterator = Iterator(self)
+        return (try iterator.readFirst(), iterator)
+    }
+
     /// The consumer's side of one live query.
     ///
     /// ```
@@ -49,6 +60,12 @@ public struct LiveQuery<Value: Sendable>: AsyncSequence, Sendable {
             var position: Position
             var footprint: ReadFootprint
             var value: Value
+
+            init(_ observed: StoreReader.Observed<Value>) {
+                position = observed.position
+                footprint = observed.footprint
+                value = observed.value
+            }
         }
 
         private let live: LiveQuery
@@ -66,6 +83,13 @@ public struct LiveQuery<Value: Sendable>: AsyncSequence, Sendable {
                 state = .ended
                 throw error
             }
+        }
+
+        /// Reads the first value on the calling thread.
+        fileprivate func readFirst() throws -> Value {
+            let reading = Reading(try live.database.observedBlocking(live.query))
+            follow(reading)
+            return reading.value
         }
 
         private func nextValue() async throws -> Value? {
@@ -120,12 +144,7 @@ public struct LiveQuery<Value: Sendable>: AsyncSequence, Sendable {
         private func read() async throws -> Reading? {
             while !Task.isCancelled {
                 do {
-                    let observed = try await live.database.observed(live.query)
-                    return Reading(
-                        position: observed.position,
-                        footprint: observed.footprint,
-                        value: observed.value
-                    )
+                    return Reading(try await live.database.observed(live.query))
                 } catch let error as LockkeeperError where error.code == .suspended {
                     guard try await live.database.isHereAgain() else { return nil }
                 }

@@ -49,6 +49,23 @@ final class ReaderPool: Sendable {
         }
     }
 
+    /// Runs a closure with a reader and has the calling thread wait for it.
+    ///
+    /// - Throws: as ``run(_:)``.
+    func runBlocking<Value: Sendable>(
+        _ body: @escaping @Sendable (StoreReader) throws -> Value
+    ) throws -> Value {
+        let outcome = Monitor<Result<Value, any Error>?>(nil)
+        submit { reader in
+            let result = Result { try body(try reader.get()) }
+            outcome.withLock { $0 = result }
+            outcome.broadcast()
+        }
+        // A read ends by its own deadline, and work that is not taken is told so.
+        guard let result = outcome.wait(until: .never, for: { $0 }) else { throw Closed() }
+        return try result.get()
+    }
+
     /// Finishes what was asked for, then ends the threads.
     func close() {
         let threads = monitor.withLock { state in

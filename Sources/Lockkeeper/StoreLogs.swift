@@ -32,13 +32,21 @@ final class StoreLogs: HubSource {
             readers.withLock { $0[account] = nil }
             return nil
         }
-        return try reader(of: account, in: workspace).use { try read($0, after: position) }
+        let log = try reader(of: account, in: workspace)
+        // Read before the log: what it says of is in there.
+        let known = log.durable
+        return try log.use { try read($0, after: position, durableUpTo: known) }
     }
 
-    private func read(_ reader: StoreReader, after position: Position?) throws -> LogReading {
+    private func read(
+        _ reader: StoreReader,
+        after position: Position?,
+        durableUpTo known: Position?
+    ) throws -> LogReading {
         guard let position else { return try reading(reader, ranges: []) }
         switch try reader.catchUp(after: position, limit: Self.readMax) {
-        case .ranges(let ranges, _): return try reading(reader, ranges: ranges)
+        case .ranges(let ranges, _):
+            return try reading(reader, ranges: ranges.map { $0.durable(upTo: known) })
         case .resync: return try reading(reader, ranges: nil)
         }
     }
@@ -95,6 +103,9 @@ private final class LogReader: Occupant, @unchecked Sendable {
 
     /// Whether the account that it reads was removed; one that was added since is another.
     var isOfRemoved: Bool { attachment.isRemoved }
+
+    /// What this process has synced of the account.
+    var durable: Position? { attachment.durable.position }
 
     func use<Value>(_ body: (StoreReader) throws -> Value) throws -> Value {
         try mutex.withLock { _ in

@@ -92,7 +92,7 @@ final class WriteJob<Value: Sendable>: AdmittedWork {
                 return completion(.failure(error))
             }
             if let change { writer.announce(change) }
-            writer.makeDurable(durability) { [completion] result in
+            writer.makeDurable(durability, upTo: receipt.commit) { [completion] result in
                 completion(result.map { (value, receipt) })
             }
         }

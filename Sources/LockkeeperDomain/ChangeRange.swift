@@ -38,7 +38,8 @@ public struct ChangeRange: Sendable, Hashable {
     public private(set) var topics: [[UInt8]]?
     /// The names of the processes that wrote, sorted.
     public private(set) var origins: [String]
-    /// Whether every commit covered is known to survive a power loss.
+    /// Whether every commit covered is known to survive a power loss. False says that nobody on the
+    /// way of this range knew it, not that it is so.
     public private(set) var isDurable: Bool
     /// Whether several ranges were joined into this one.
     public private(set) var isMerged: Bool
@@ -108,6 +109,14 @@ public struct ChangeRange: Sendable, Hashable {
         origins = Self.bounded(origins: origins + next.origins)
         isDurable = isDurable && next.isDurable
         isMerged = true
+    }
+
+    /// The same range, durable where everything up to a position of its store is.
+    package func durable(upTo known: Position?) -> ChangeRange {
+        guard let known, known.store == store, last <= known.commit else { return self }
+        var range = self
+        range.isDurable = true
+        return range
     }
 
     private static func bounded(topics: [[UInt8]]?) -> [[UInt8]]? {

@@ -62,6 +62,55 @@ import Testing
         }
     }
 
+    @Test("a list's first state is there when the call returns, and differences begin with it")
+    func firstState() async throws {
+        try await withAccount(limits: Self.limits) { account in
+            let other = try await account.process("other")
+            try await other.ingest([message("m1", seq: 1)])
+            let (first, rest) = try account.messages.observeTimeline("c", limit: 5).startBlocking()
+            #expect(first.items.map(\.id) == ["m1"] && first.difference.inserted == [0])
+            try await other.ingest([message("m2", seq: 2)])
+            let update = try #require(try await rest.next())
+            #expect(update.items.map(\.id) == ["m2", "m1"] && update.difference.inserted == [0])
+        }
+    }
+
+    @Test(
+        "ranges of one message, a batch of 500 and a recall cover them, and lead to the rows (B38)"
+    )
+    func rangesOfMessages() async throws {
+        try await withAccount(limits: Self.limits) { account in
+            let helper = try await account.process("helper")
+            let start = try await account.session.database.head()
+            let feed = account.session.changes(after: start).makeAsyncIterator()
+            let batches = [
+                [message("m1", seq: 1)],
+                try (Int64(2)...501).map { (seq: Int64) in
+                    try message(MessageID("m\(seq)"), seq: seq)
+                },
+                [recall("m1", version: 2)],
+            ]
+            for batch in batches { try await helper.ingest(batch, durability: .committed) }
+            let head = try await account.session.database.head()
+            var last = start.commit
+            var rows = RowRanges()
+            while last < head.commit, let range = try await feed.next() {
+                #expect(range.predecessor == last && range.origins == ["helper"])
+                #expect(range.topics == [Array("c".utf8)])
+                last = range.last
+                let change = try #require(range.tables.first { $0.name == "lk_message" })
+                rows.formUnion(try #require(change.rows))
+            }
+            #expect(last == head.commit)
+            let stored = try await account.session.database.read { transaction in
+                try transaction.query("SELECT id FROM lk_message ORDER BY id") { $0.integer(0) }
+            }
+            #expect(stored.count == 501)
+            #expect(rows.ranges.flatMap { Array($0) } == stored)
+            #expect(try await account.messages.message("m1", in: "c")?.body == nil)
+        }
+    }
+
     // B42
     @Test(
         "a read position that one process sets is what a running one uses and shows at once (B42)"

@@ -121,6 +121,54 @@ import Testing
         }
     }
 
+    @Test("300 clients that say nothing hold up nobody who listens or writes (B108)")
+    func manyIdleClients() async throws {
+        try await onOwnThread {
+            let fixture = try HubFixture()
+            let idle = try (0..<300).map { _ in
+                // The kernel's line of those who were not accepted yet is short.
+                var client: RawClient?
+                try #require(
+                    try eventually {
+                        client = try? RawClient(path: fixture.path)
+                        return client != nil
+                    }
+                )
+                return try #require(client)
+            }
+            try #require(try eventually { fixture.hub.connectionCount == 300 })
+            let listener = try fixture.subscriber()
+            let announcer = fixture.announcer()
+            for _ in 0..<10 {
+                announcer.announce(fixture.log.commit("alice"))
+                try listener.nextRange()
+            }
+            withExtendedLifetime(idle) {}
+        }
+    }
+
+    @Test("a client that goes on sending a byte now and then does not prolong its line (B108)")
+    func dripFeed() async throws {
+        try await onOwnThread {
+            let fixture = try HubFixture(
+                slowPoll: .milliseconds(20),
+                lineWaitMax: .milliseconds(200)
+            )
+            let client = try RawClient(path: fixture.path)
+            let began = SystemClock().now()
+            let line = Array("{\"subscribe\":\"alice\"}")
+            var sent = 0
+            // Each byte comes well within what the whole line may take, and the line does not.
+            while sent < line.count, (try? client.send(String(line[sent]))) != nil {
+                sent += 1
+                usleep(20_000)
+            }
+            try #require(try client.answer()?.contains("line-too-slow") == true)
+            let time = SystemClock().now().duration(since: began)
+            try #require(time >= .milliseconds(200))
+        }
+    }
+
     @Test("a socket that a cleaner removed is bound again; connections stay (B107)")
     func removedSocket() async throws {
         try await onOwnThread {

@@ -4,6 +4,7 @@ import LockkeeperMessages
 import LockkeeperPlatform
 import LockkeeperSQLite
 import LockkeeperSimulation
+import LockkeeperStorage
 import LockkeeperTestSupport
 import LockkeeperTesting
 import Testing
@@ -86,6 +87,69 @@ struct PowerCutTests {
             },
             question: "SELECT count(*) FROM note"
         )
+    }
+
+    // 5.3: what was announced before its sync may be lost, and its number is not given again.
+    @Test(
+        "a position that the power took gets resync under the next boot, whatever is written then"
+    )
+    func lostPosition() async throws {
+        try await TestWorkspace.with { test in
+            let recording = try await Recording(test)
+            let zone = try recording.begin()
+            let feed = recording.second.session.changes(
+                after: try await recording.second.session.database.head()
+            ).makeAsyncIterator()
+            try await recording.first.ingest([Self.event], durability: .committed)
+            let heard = try #require(try await feed.next())
+            #expect(!heard.isDurable)
+            zone.mark(1)
+            let recorded = recording.end()
+            let token = recording.first.session.token
+            try withStore(of: recorded, cutAt: recorded.steps.count, .lost) { path in
+                let environment = StoreEnvironment(
+                    clock: SystemClock(),
+                    wallClock: SystemWallClock(),
+                    bootID: BootID(high: 0, low: 7),
+                    jitterSeed: 1
+                )
+                let reader = try StoreReader(
+                    path: path,
+                    account: token.account,
+                    environment: environment,
+                    busyDeadline: .never
+                )
+                let writer = try StoreWriter(
+                    path: path,
+                    account: token.account,
+                    origin: "next",
+                    environment: environment,
+                    busyDeadline: .never
+                )
+                #expect(try reader.head().position.commit < heard.last, "the power took it")
+                for number in 0..<3 {
+                    if number > 0 {
+                        let written = try writer.transaction(
+                            token: token,
+                            deadline: .never,
+                            isCancelled: { false }
+                        ) { connection, _ in
+                            try connection.execute("INSERT INTO settled VALUES (1)")
+                        }
+                        let commits = try #require(written.change?.commits)
+                        #expect(!commits.contains(heard.last))
+                    }
+                    guard
+                        case .resync = try reader.catchUp(after: heard.position, limit: 10)
+                    else {
+                        Issue.record("the lost position was continued after \(number) commits")
+                        continue
+                    }
+                }
+                try writer.close()
+                try reader.close()
+            }
+        }
     }
 
     // Syncs that complete several waiters, checkpoints between them, and every moment of it.
@@ -184,14 +248,26 @@ struct PowerCutTests {
         _ fate: DiskImage.Fate,
         _ body: (Connection) throws -> Answer
     ) throws -> Answer {
+        try withStore(of: recorded, cutAt: end, fate) { path in
+            let connection = try PlainDatabase.open(path)
+            defer { try? connection.close() }
+            #expect(try connection.integrity() == "ok")
+            return try body(connection)
+        }
+    }
+
+    /// Makes the messages' files as a disk may hold them after a power cut.
+    private func withStore<Answer>(
+        of recorded: RecordedWrites,
+        cutAt end: Int,
+        _ fate: DiskImage.Fate,
+        _ body: (_ path: String) throws -> Answer
+    ) throws -> Answer {
         let folder = try TemporaryDirectory()
         try DiskImage(of: recorded, cutAt: end, fate: fate).write(to: folder.path)
         let names = try FileSystem.list(folder.path)
         let name = try #require(names.first { $0.hasSuffix(".db") && $0.hasPrefix("messages") })
-        let connection = try PlainDatabase.open(folder.file(name))
-        defer { try? connection.close() }
-        #expect(try connection.integrity() == "ok")
-        return try body(connection)
+        return try body(folder.file(name))
     }
 }
 

@@ -114,6 +114,38 @@ struct FeedTests {
         }
     }
 
+    // 5.2, Docs/Decisions/announce-before-the-sync.md
+    @Test(
+        "a range is durable where who tells it has synced behind it, and unknown otherwise",
+        arguments: [false, true]
+    )
+    func durable(isServed: Bool) async throws {
+        try await withNotes { test, app, alice in
+            let start = try await alice.database.head()
+            let host = isServed ? try await app.serve() : nil
+            try await alice.note("a", durability: .committed)
+            // Its sync covers the one before as well.
+            try await alice.note("b", durability: .durable)
+            try await alice.note("c", durability: .committed)
+            #expect(try await Self.marks(alice, after: start) == [true, true, false])
+            let helper = try await test.process("helper").session("alice")
+            // The host's hub reads them for it; without one, nobody whom it asks has synced.
+            let heard = try await Self.marks(helper, after: start)
+            #expect(heard == [isServed, isServed, false])
+            await host?.close()
+        }
+    }
+
+    /// Whether each of the next three commits is told as durable.
+    private static func marks(_ session: Session, after start: Position) async throws -> [Bool] {
+        var marks: [Bool] = []
+        for try await range in session.changes(after: start) {
+            for _ in range.first.rawValue...range.last.rawValue { marks.append(range.isDurable) }
+            if marks.count >= 3 { break }
+        }
+        return marks
+    }
+
     // I-13
     @Test(
         "a feed tells what was committed before a switch, then ends as superseded",

@@ -27,6 +27,28 @@ import Testing
         }
     }
 
+    @Test("the first value is there when the call returns, and the query is followed from there")
+    func firstValue() async throws {
+        try await withNotes(limits: Self.limits) { test, app, alice in
+            let counted = Counted()
+            let helper = try await test.process("helper").session("alice")
+            try await helper.note("a")
+            let notes = alice.database.observe { try counted.read($0) }
+            // Another process stands inside its transaction meanwhile.
+            let gate = Gate()
+            let holder = await helper.holdWriter(until: gate)
+            let (first, rest) = try notes.startBlocking()
+            #expect(first == ["a"] && counted.count == 1)
+            gate.open()
+            try await holder.value
+            try await helper.note("b")
+            #expect(try await rest.next() == ["a", "b"])
+            #expect(counted.count == 2)
+            await alice.close()
+            await expect(.closed) { _ = try notes.startBlocking() }
+        }
+    }
+
     @Test("a commit that touches other tables only costs no run")
     func untouched() async throws {
         try await withNotes(limits: Self.limits) { test, app, alice in
