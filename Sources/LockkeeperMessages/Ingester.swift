@@ -65,6 +65,7 @@ public final class Ingester: Sendable {
     private let store: MessageStore
     private let durability: Durability
     private let admission: AdmissionClass
+    private let effects: EffectPolicy
     private let onStored: @Sendable (Stored) -> Void
     private let onFailure: @Sendable () -> Void
     private let state = Mutex(State())
@@ -80,6 +81,7 @@ public final class Ingester: Sendable {
     ///   - admission: whether somebody waits for the events: packets that have just come are live,
     ///     history is backfill. Live writes of this process go before backfill, which slows down
     ///     first while the log is degraded.
+    ///   - effects: whether the messages may notify.
     ///   - onStored: called for each batch once its durability is reached, on a thread of the
     ///     session's; it must not block.
     ///   - onFailure: called once when a batch has failed and the ingester takes no more, so that a
@@ -89,6 +91,7 @@ public final class Ingester: Sendable {
         _ store: MessageStore,
         durability: Durability = .durable,
         admission: AdmissionClass = .live,
+        effects: EffectPolicy = .decide,
         onStored: @escaping @Sendable (Stored) -> Void,
         onFailure: @escaping @Sendable () -> Void = {}
     ) throws {
@@ -96,6 +99,7 @@ public final class Ingester: Sendable {
         self.store = store
         self.durability = durability
         self.admission = admission
+        self.effects = effects
         self.onStored = onStored
         self.onFailure = onFailure
         timer = store.session.timer
@@ -215,7 +219,7 @@ public final class Ingester: Sendable {
         store.session.database.submit(
             durability: durability,
             class: admission,
-            body: { [store, queue] connection, topics in
+            body: { [store, queue, effects] connection, topics in
                 // The closure may run again; the batch is taken once.
                 let entries = taken.withLock { taken in
                     if taken == nil { taken = queue.takeBatch()?.elements }
@@ -224,6 +228,7 @@ public final class Ingester: Sendable {
                 return try store.merge(
                     closing: nil,
                     onGap: .wait,
+                    effects: effects,
                     on: connection,
                     topics: &topics
                 ) { merge in

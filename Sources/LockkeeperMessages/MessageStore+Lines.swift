@@ -12,10 +12,17 @@ extension MessageStore {
         _ lines: [DecodedLine],
         closing page: SyncPage?,
         onGap: GapPolicy,
-        durability: Durability
+        durability: Durability,
+        effects: EffectPolicy? = nil
     ) async throws -> Receipt {
         try check(durability, lines.lazy.compactMap(\.event), closing: page)
-        return try await store(lines, closing: page, onGap: onGap, durability: durability)
+        return try await store(
+            lines,
+            closing: page,
+            onGap: onGap,
+            durability: durability,
+            effects: effects
+        )
     }
 
     /// The same without a look at the server's contract: for who keeps what cannot be stored.
@@ -23,17 +30,33 @@ extension MessageStore {
         _ lines: [DecodedLine],
         closing page: SyncPage?,
         onGap: GapPolicy,
-        durability: Durability
+        durability: Durability,
+        effects: EffectPolicy? = nil
     ) async throws -> Receipt {
         let (result, commit) = try await session.database.submit(
             durability: durability,
             class: page == nil ? .live : .backfill,
             waitMax: nil
         ) { [self] connection, topics in
-            try merge(closing: page, onGap: onGap, on: connection, topics: &topics) { merge in
+            try merge(
+                closing: page,
+                onGap: onGap,
+                effects: effects,
+                of: page?.stream ?? lines.stream,
+                on: connection,
+                topics: &topics
+            ) { merge in
                 for line in lines { try merge.take(line.item) }
             }
         }
         return Receipt(result, commit)
+    }
+}
+
+extension [DecodedLine] {
+    /// The stream of the page that the lines make up; `nil` where they hold none.
+    var stream: StreamID? {
+        for case .page(let page)? in lazy.map(\.event) { return page.stream }
+        return nil
     }
 }

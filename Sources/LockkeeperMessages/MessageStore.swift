@@ -59,6 +59,8 @@ public final class MessageStore: Sendable {
     ///   - admission: whether somebody waits for it. Pages are backfill where nothing else is said:
     ///     live writes of this process go before them, and they slow down first while the log is
     ///     degraded.
+    ///   - effects: whether the messages may notify; what was declared of the page's stream, and yes
+    ///     where nothing was, by default.
     ///   - waitMax: how long each batch may stand in line.
     /// - Returns: one receipt for all of them.
     /// - Throws: ``LockkeeperError`` — `gap` under ``GapPolicy/refuse``, `contract` when the server's
@@ -71,6 +73,7 @@ public final class MessageStore: Sendable {
         onGap: GapPolicy = .wait,
         durability: Durability = .durable,
         admission: AdmissionClass? = nil,
+        effects: EffectPolicy? = nil,
         waitMax: Duration? = nil
     ) async throws -> Receipt {
         try check(durability, events, closing: page)
@@ -85,6 +88,8 @@ public final class MessageStore: Sendable {
                 // The sync of the last transaction covers those before it.
                 durability: isLast ? durability : .committed,
                 class: admission ?? (page == nil ? .live : .backfill),
+                effects: effects,
+                of: page?.stream,
                 waitMax: waitMax
             )
             receipt = receipt?.followed(by: next) ?? next
@@ -96,15 +101,18 @@ public final class MessageStore: Sendable {
     /// Merges events inside a transaction of the app's own, so that its rows and the messages commit
     /// together or not at all.
     ///
+    /// - Parameter effects: whether the messages may notify.
     /// - Returns: what became of the events.
     @discardableResult
     public func apply(
         _ events: [Event],
+        effects: EffectPolicy = .decide,
         in transaction: borrowing Transaction
     ) throws -> OutcomeCounts {
         try merge(
             closing: nil,
             onGap: .wait,
+            effects: effects,
             on: transaction.connection,
             topics: &transaction.topics.topics
         ) { merge in
@@ -113,10 +121,16 @@ public final class MessageStore: Sendable {
     }
 
     /// Merges what `give` gives to the merge, on a connection that is inside a transaction.
+    ///
+    /// - Parameters:
+    ///   - effects: whether messages may notify; what was declared of the stream by default.
+    ///   - stream: the stream of whose page this is a part.
+    ///   - isOwnAct: whether the account itself does what is merged.
     func merge(
         closing page: SyncPage?,
         onGap: GapPolicy,
-        effects: EffectPolicy = .decide,
+        effects: EffectPolicy? = nil,
+        of stream: StreamID? = nil,
         isOwnAct: Bool = false,
         on connection: Connection,
         topics: inout TopicSet,
@@ -142,7 +156,7 @@ public final class MessageStore: Sendable {
             connection: connection,
             rules: rules,
             now: wallClock.milliseconds(),
-            effects: effects,
+            effects: try effects ?? EffectTable(connection: connection).policy(of: stream),
             isOwnAct: isOwnAct
         )
         try give(&merge)
@@ -158,6 +172,8 @@ public final class MessageStore: Sendable {
         onGap: GapPolicy,
         durability: Durability,
         class admissionClass: AdmissionClass,
+        effects: EffectPolicy?,
+        of stream: StreamID?,
         waitMax: Duration?
     ) async throws -> Receipt {
         let (result, commit) = try await session.database.submit(
@@ -165,7 +181,14 @@ public final class MessageStore: Sendable {
             class: admissionClass,
             waitMax: waitMax
         ) { [self] connection, topics in
-            try merge(closing: page, onGap: onGap, on: connection, topics: &topics) { merge in
+            try merge(
+                closing: page,
+                onGap: onGap,
+                effects: effects,
+                of: stream,
+                on: connection,
+                topics: &topics
+            ) { merge in
                 for event in events { try merge.take(event) }
             }
         }

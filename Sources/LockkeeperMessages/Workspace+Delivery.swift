@@ -106,7 +106,13 @@ extension MessageStore {
         let store = try MessageStore(session)
         let lines = LineDecoder.lines(of: packet, limits: session.database.limits)
         return { connection, topics in
-            _ = try store.merge(closing: nil, onGap: .wait, on: connection, topics: &topics) {
+            _ = try store.merge(
+                closing: nil,
+                onGap: .wait,
+                of: lines.stream,
+                on: connection,
+                topics: &topics
+            ) {
                 for line in lines { try $0.take(line.item) }
             }
         }

@@ -31,6 +31,7 @@ struct IngestCommand: Command {
         .value("name", "N", "this helper's name among the origins of changes [ingest]"),
         .value("durability", "durable|committed", "what receipts promise [durable]"),
         .flag("deliver", "keep as files what the database cannot take now"),
+        .flag("no-effects", "an import: its messages notify of nothing"),
         .flag("refuse-gaps", "refuse a page whole that does not begin at its stream's cursor"),
     ]
 
@@ -39,6 +40,7 @@ struct IngestCommand: Command {
     private let durability: Durability
     private let refusesGaps: Bool
     private let delivers: Bool
+    private let effects: EffectPolicy
 
     init(_ arguments: inout Arguments) throws(UsageError) {
         let path = arguments.optionalPositional()
@@ -48,9 +50,10 @@ struct IngestCommand: Command {
         durability = try arguments.choice("durability", of: Durability.self) ?? .durable
         refusesGaps = arguments.flag("refuse-gaps")
         delivers = arguments.flag("deliver")
-        if delivers, refusesGaps || durability == .committed {
+        effects = arguments.flag("no-effects") ? .suppress : .decide
+        if delivers, refusesGaps || durability == .committed || effects == .suppress {
             throw UsageError(
-                "--deliver goes with neither --refuse-gaps nor --durability committed."
+                "--deliver goes with none of --refuse-gaps, --durability committed, --no-effects."
             )
         }
     }
@@ -79,6 +82,7 @@ struct IngestCommand: Command {
                     durability: durability,
                     // What comes by a pipe has just come; a file is history.
                     admission: path == nil ? .live : .backfill,
+                    effects: effects,
                     report: report,
                     interruption: interruption
                 )

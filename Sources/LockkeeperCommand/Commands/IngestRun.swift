@@ -11,6 +11,7 @@ struct IngestRun {
     let messages: MessageStore
     let durability: Durability
     let admission: AdmissionClass
+    let effects: EffectPolicy
     let report: IngestReport
     let interruption: WakeEvent
 
@@ -32,6 +33,7 @@ struct IngestRun {
             messages,
             durability: durability,
             admission: admission,
+            effects: effects,
             onStored: { [report] in report.add($0.receipt, lines: $0.marks) },
             onFailure: { [interruption] in interruption.signal() }
         )
@@ -106,7 +108,9 @@ struct IngestRun {
             page.lines,
             closing: closing,
             onGap: .refuse,
-            durability: durability
+            durability: durability,
+            // What was declared of the page's stream, where nothing is said.
+            effects: effects == .suppress ? .suppress : nil
         )
         report.add(receipt, lines: page.firstNumber...page.lastNumber)
         page.removeAll()

@@ -5,7 +5,7 @@ public enum EffectPolicy: String, Sendable, Hashable, CaseIterable {
     /// Each message notifies once, when it is first shown and unread, as M-11 says.
     case decide
     /// None does: an import, or history that the account has seen elsewhere.
-    case none
+    case suppress
 }
 
 /// Decides in a merge which messages people are told of (M-11).

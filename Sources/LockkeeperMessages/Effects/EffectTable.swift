@@ -166,12 +166,13 @@ struct EffectTable {
         try upsert.run()
     }
 
-    /// Whether the pages of a stream notify of nothing.
-    func isQuiet(_ stream: [UInt8]) throws -> Bool {
+    /// Whether the messages of a stream's pages may notify; live ones, which have none, always.
+    func policy(of stream: StreamID?) throws -> EffectPolicy {
+        guard let stream else { return .decide }
         let select = try connection.statement("SELECT 1 FROM lk_quiet_stream WHERE stream = ?1")
-        try select.bind(1, text: stream)
+        try select.bind(1, text: stream.bytes)
         defer { select.reset() }
-        return try select.step()
+        return try select.step() ? .suppress : .decide
     }
 
     /// Says whether the pages of a stream notify of nothing.

@@ -227,7 +227,7 @@ extension MessageStore {
             durability: .durable,
             waitMax: nil
         ) { connection, _ in
-            try EffectTable(connection: connection).setQuiet(stream.bytes, effects == .none)
+            try EffectTable(connection: connection).setQuiet(stream.bytes, effects == .suppress)
         }
     }
 }
