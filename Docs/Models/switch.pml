@@ -105,7 +105,7 @@
 #define SKIPACT 0   /* 1: a target that is already active keeps its generation */
 #endif
 #ifndef CTRLOSS
-#define CTRLOSS 0   /* the registry is lost and made anew: 1 its counter starts at 0  2 at the highest generation found in any fence */
+#define CTRLOSS 0   /* the registry is lost and made anew: 1 its counter starts at 0  2 at the highest generation found in any fence  3 the same, and the intent is lost  4 and the intent is found in the fences */
 #endif
 #ifndef MULTI
 #define MULTI 0
@@ -313,9 +313,12 @@ proctype Finisher(byte who) { byte f, to, a1, a2;
   d_step { if :: fgen[to] < a2 -> setfence(to, a2, 1) :: else fi } }
 #endif
 #if CTRLOSS
-proctype Loss() { d_step { ((opdone[0] && iop == 0) || CTRLOSS == 3) && sw == 0 ->
+proctype Loss() { d_step { ((opdone[0] && iop == 0) || CTRLOSS >= 3) && sw == 0 ->
    if :: CTRLOSS == 3 -> iop = 0; ifrom = 9; ito = 9; reg[0] = fact[0]; reg[1] = fact[1]; reg[2] = fact[2]; rgen[0] = fgen[0]; rgen[1] = fgen[1]; rgen[2] = fgen[2]; fgr = (fact[1] -> 2 : (fact[0] -> 1 : 0)) :: else fi;
    if :: CTRLOSS == 1 -> ctr = 0 :: CTRLOSS >= 2 -> ctr = fgen[0]; if :: fgen[1] > ctr -> ctr = fgen[1] :: else fi; if :: fgen[2] > ctr -> ctr = fgen[2] :: else fi fi;
+   /* 4: the fences of a switch name each other: the one that is left says which one is to follow, and under which generation */
+   if :: CTRLOSS == 4 -> reg[0] = fact[0]; reg[1] = fact[1]; reg[2] = fact[2]; rgen[0] = fgen[0]; rgen[1] = fgen[1]; rgen[2] = fgen[2]; fgr = (fact[1] -> 2 : (fact[0] -> 1 : 0));
+        if :: iop == 1 && ifrom != 9 && ito != 9 && ito != ifrom && !fact[ifrom] && fgen[ifrom] >= ig1 && fgen[ito] < ig2 -> ctr++; ig2 = ctr :: else -> iop = 0; ifrom = 9; ito = 9 fi :: else fi;
    say1("the registry is lost and made anew from the account folders, counter %d\n", ctr); lossdone = 1; done++ } }
 #endif
 #if RESTORE
