@@ -119,6 +119,39 @@ struct HubElectionTests {
         }
     }
 
+    @Test(
+        "a socket's path of up to 107 bytes is used whole, a longer one refused with its length (B101)",
+        arguments: [106, 107, 108, 109, 200],
+        ["n", "\u{e4}"]
+    )
+    func pathLength(byteCount: Int, letter: String) async throws {
+        let parent = try TemporaryDirectory()
+        let rest = byteCount - "\(parent.path)/x/notifier.sock".utf8.count
+        let name = String(repeating: letter, count: rest / letter.utf8.count)
+        let padding = String(repeating: "p", count: rest - name.utf8.count)
+        // Two roots whose paths differ in one letter, which is past the limit in the longest ones.
+        for ending in ["1", "2"] {
+            let root = parent.file(name + padding + ending)
+            let path = "\(root)/notifier.sock"
+            try #require(path.utf8.count == byteCount)
+            if byteCount <= 107 {
+                let app = try await Workspace.openApart(at: root, name: "app")
+                let host = try await app.serve()
+                #expect(try FileSystem.status(path)?.kind == .socket)
+                await host.close()
+                await app.close()
+            } else {
+                let error = await #expect(throws: LockkeeperError.self) {
+                    try await Workspace.openApart(at: root, name: "app")
+                }
+                #expect(error?.explanation.contains("\(byteCount) bytes") == true)
+                #expect(try FileSystem.status(path) == nil)
+            }
+        }
+        let sockets = try FileSystem.list(parent.path).filter { $0.hasPrefix("notifier") }
+        #expect(sockets.isEmpty)
+    }
+
     @Test("a hub that is ended again and again under four writers costs no subscriber a commit")
     func restarts() async throws {
         let isLong = Environment.variable("LOCKKEEPER_TEST_ALL") == "1"
