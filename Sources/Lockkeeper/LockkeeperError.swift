@@ -33,6 +33,8 @@ public struct LockkeeperError: Error, Sendable, CustomStringConvertible {
         case inboxFull
         /// As many items wait in the account's outbox as may; this one was not put in.
         case outboxFull
+        /// As much was put aside as may be; what could not be merged was refused with its batch.
+        case quarantineFull
         /// The disk is full; nothing was written.
         case diskFull
         /// Reading, writing or syncing failed; what was not acknowledged may be lost.

@@ -37,7 +37,7 @@ enum ExitCode: Int32, Sendable, CaseIterable {
             case .accountExists, .unsupportedFileSystem: .cannotCreate
             case .diskFull, .ioFailed, .damaged, .fileMissing: .inputOutput
             case .busy, .tooManyProcesses, .gap, .resync, .fileReplaced, .suspended, .inboxFull,
-                .outboxFull:
+                .outboxFull, .quarantineFull:
                 .tryAgain
             case .superseded: .superseded
             case .permissionDenied: .permission

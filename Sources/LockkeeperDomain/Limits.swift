@@ -97,6 +97,15 @@ public struct Limits: Sendable, Hashable {
     /// Bytes that may be put aside, for the same reason.
     public var quarantineByteCountMax = 64 * 1024 * 1024
 
+    /// How far the time of day may run away from the monotonic clock between two looks before it counts
+    /// as set: far more than clocks drift, less than any message's life.
+    public var expiryJumpMax: Duration = .seconds(2)
+    /// How long the time of day must have gone on evenly before expired messages are removed by it: a
+    /// clock that is wrong after a boot is corrected within minutes.
+    public var expirySteadyAfter: Duration = .seconds(600)
+    /// Expired messages that are removed in one transaction: a few milliseconds of work.
+    public var expiredPerPassCountMax = 100
+
     /// Bytes of one packet that is delivered: one event line, the largest thing a server sends.
     public var packetByteCountMax = 8 * 1024 * 1024
     /// How long a delivery tries to store a packet before it keeps it as a file: a push helper has

@@ -1,10 +1,11 @@
 import Lockkeeper
 import LockkeeperDomain
+import LockkeeperPlatform
 import LockkeeperSQLite
 
 extension MessageStore {
     /// A page of a conversation, newest first: the messages that stand before a place. A recalled
-    /// one keeps its place without text (M-6).
+    /// one keeps its place without text (M-6); one that has expired is not shown (R-63).
     ///
     /// Pages are cut by keys, not by counts, so that messages which arrive meanwhile shift nothing.
     ///
@@ -29,12 +30,13 @@ extension MessageStore {
         limit: Int
     ) -> @Sendable (Connection) throws -> [StoredMessage] {
         precondition(limit > 0, "a page has at least one message")
-        let ownID = rules.ownID
+        let (ownID, wallClock) = (rules.ownID, wallClock)
         return { connection in
             guard let row = try ConversationRow.find(conversation, in: connection) else {
                 return []
             }
             let select = try connection.statement(Self.timelineQuery)
+            try select.bind(5, wallClock.milliseconds())
             try select.bind(1, row)
             if let place {
                 try select.bind(2, place.sequence ?? MessageRow.lastPlace)
@@ -59,9 +61,10 @@ extension MessageStore {
     /// The query of ``timeline(_:before:limit:)``; its plan is asserted by a test.
     static let timelineQuery: StaticString = """
         SELECT message_id, seq, sender, sent_at, server_at, body, version, kind, incoming, state,
-            edited_at, reply_to, client_id, attachments, extra, recall_version
+            edited_at, reply_to, client_id, attachments, extra, recall_version, expires_at
         FROM lk_message
         WHERE conversation = ?1 AND (place, message_id) < (?2, ?3) AND state IN (1, 2)
+            AND (expires_at IS NULL OR expires_at > ?5)
         ORDER BY place DESC, message_id DESC LIMIT ?4
         """
 
@@ -70,7 +73,7 @@ extension MessageStore {
         _ id: MessageID,
         in conversation: ConversationID
     ) async throws -> StoredMessage? {
-        let ownID = rules.ownID
+        let (ownID, wallClock) = (rules.ownID, wallClock)
         return try await session.database.readConnection { connection in
             guard let row = try ConversationRow.find(conversation, in: connection) else {
                 return nil
@@ -78,7 +81,8 @@ extension MessageStore {
             let select = try connection.statement(
                 """
                 SELECT message_id, seq, sender, sent_at, server_at, body, version, kind, incoming,
-                    state, edited_at, reply_to, client_id, attachments, extra, recall_version
+                    state, edited_at, reply_to, client_id, attachments, extra, recall_version,
+                    expires_at
                 FROM lk_message WHERE conversation = ?1 AND message_id = ?2
                 """
             )
@@ -87,10 +91,12 @@ extension MessageStore {
             guard try select.step() else { return nil }
             defer { select.reset() }
             return StoredMessage(conversation: conversation, ownID: ownID, reading: select)
+                .asSeen(at: wallClock.milliseconds())
         }
     }
 
-    /// The conversations by the time of their last message, newest first.
+    /// The conversations, pinned ones first, then by when the server took their last message, newest
+    /// first (M-14). One that was cleared is not listed until a message above comes (M-7).
     public func conversations(limit: Int? = nil) async throws -> [ConversationInfo] {
         try await session.database.readConnection(conversationList(limit: limit))
     }
@@ -99,35 +105,46 @@ extension MessageStore {
     func conversationList(
         limit: Int?
     ) -> @Sendable (Connection) throws -> [ConversationInfo] {
-        let ownID = rules.ownID
+        let (ownID, wallClock) = (rules.ownID, wallClock)
         return { connection in
-            let select = try connection.statement(
-                """
-                SELECT m.message_id, m.seq, m.sender, m.sent_at, m.server_at, m.body, m.version,
-                    m.kind, m.incoming, m.state, m.edited_at, m.reply_to, m.client_id,
-                    m.attachments, m.extra, m.recall_version,
-                    c.conversation_id, c.read_seq, c.unread, c.unread_mentions
-                FROM lk_conversation c LEFT JOIN lk_message m ON m.id = c.last_message
-                ORDER BY c.last_at DESC, c.conversation_id LIMIT ?1
-                """
-            )
+            let select = try connection.statement(Self.conversationsQuery)
             try select.bind(1, limit ?? -1)
+            let reader = ConversationReader(
+                connection: connection,
+                ownID: ownID,
+                now: wallClock.milliseconds()
+            )
             var list: [ConversationInfo] = []
-            while try select.step() { list.append(ConversationInfo(ownID, reading: select)) }
+            while try select.step() { list.append(try reader.read(select)) }
             return list
         }
     }
 
+    /// The query of ``conversations(limit:)``; its plan is asserted by a test.
+    static let conversationsQuery: StaticString = """
+        SELECT m.message_id, m.seq, m.sender, m.sent_at, m.server_at, m.body, m.version,
+            m.kind, m.incoming, m.state, m.edited_at, m.reply_to, m.client_id,
+            m.attachments, m.extra, m.recall_version, m.expires_at,
+            c.conversation_id, c.id, c.read_seq, c.unread, c.unread_mentions, c.clear_seq,
+            c.top_seq, c.title, c.kind, c.muted, c.pinned, c.archived, c.marked_unread,
+            c.parent
+        FROM lk_conversation c LEFT JOIN lk_message m ON m.id = c.last_message
+        WHERE c.clear_seq IS NULL OR c.last_message IS NOT NULL
+        ORDER BY ifnull(c.pinned, 0) DESC, c.last_at DESC, c.conversation_id LIMIT ?1
+        """
+
     /// One conversation; `nil` where no event has named it.
     public func conversation(_ id: ConversationID) async throws -> ConversationInfo? {
-        let ownID = rules.ownID
+        let (ownID, wallClock) = (rules.ownID, wallClock)
         return try await session.database.readConnection { connection in
             let select = try connection.statement(
                 """
                 SELECT m.message_id, m.seq, m.sender, m.sent_at, m.server_at, m.body, m.version,
                     m.kind, m.incoming, m.state, m.edited_at, m.reply_to, m.client_id,
-                    m.attachments, m.extra, m.recall_version,
-                    c.conversation_id, c.read_seq, c.unread, c.unread_mentions
+                    m.attachments, m.extra, m.recall_version, m.expires_at,
+                    c.conversation_id, c.id, c.read_seq, c.unread, c.unread_mentions, c.clear_seq,
+                    c.top_seq, c.title, c.kind, c.muted, c.pinned, c.archived, c.marked_unread,
+                    c.parent
                 FROM lk_conversation c LEFT JOIN lk_message m ON m.id = c.last_message
                 WHERE c.conversation_id = ?1
                 """
@@ -135,7 +152,11 @@ extension MessageStore {
             try select.bind(1, text: id.bytes)
             guard try select.step() else { return nil }
             defer { select.reset() }
-            return ConversationInfo(ownID, reading: select)
+            return try ConversationReader(
+                connection: connection,
+                ownID: ownID,
+                now: wallClock.milliseconds()
+            ).read(select)
         }
     }
 
@@ -210,21 +231,6 @@ extension MessageStore {
             defer { select.reset() }
             return QuarantinedItem(reading: select)
         }
-    }
-}
-
-extension ConversationInfo {
-    /// Reads a row whose columns are those of `MessageStore.conversations`.
-    fileprivate init(_ ownID: [UInt8]?, reading row: Statement) {
-        let id = ConversationID(unchecked: row.bytes(16))
-        self.init(
-            id: id,
-            last: row.isNull(0)
-                ? nil : StoredMessage(conversation: id, ownID: ownID, reading: row),
-            readSequence: row.optionalInt64(17),
-            unread: row.optionalInt64(18).map { Int($0) },
-            unreadMentions: row.optionalInt64(19).map { Int($0) }
-        )
     }
 }
 

@@ -13,7 +13,7 @@ public final class MessageStore: Sendable {
     public let session: Session
 
     let rules: MergeRules
-    private let wallClock: any WallClockSource
+    let wallClock: any WallClockSource
 
     /// Makes a store on a session.
     ///
@@ -159,6 +159,7 @@ public final class MessageStore: Sendable {
             effects: try effects ?? EffectTable(connection: connection).policy(of: stream),
             isOwnAct: isOwnAct
         )
+        try merge.begin()
         try give(&merge)
         if let page { try merge.take(.page(page)) }
         let result = try merge.finish()
@@ -218,6 +219,37 @@ public final class MessageStore: Sendable {
 }
 
 extension LockkeeperError {
+    static func newerRules(_ stored: Int64, _ known: Int64) -> LockkeeperError {
+        LockkeeperError(
+            .newerSchema,
+            subject: "the messages",
+            explanation: "merge rules \(stored) were at work here, this program knows \(known)",
+            answer: .fixEnvironment,
+            remedy: "Use the newer program; this one can read."
+        )
+    }
+
+    static func quarantineFull(count: Int64, byteCount: Int64) -> LockkeeperError {
+        LockkeeperError(
+            .quarantineFull,
+            subject: "quarantine",
+            explanation:
+                "\(count) items of \(byteCount) bytes are put aside, which is all that may be",
+            answer: .fixEnvironment,
+            remedy: "Look at what was put aside, drop what nobody needs, and ingest again."
+        )
+    }
+
+    static func notAcceptable(_ number: Int64, _ reason: String) -> LockkeeperError {
+        LockkeeperError(
+            .invalidInput,
+            subject: "item \(number) of the quarantine",
+            explanation: reason,
+            answer: .fixProgram,
+            remedy: "Drop it, or keep it for a newer program."
+        )
+    }
+
     static func gap(_ gap: PageGap) -> LockkeeperError {
         func name(_ cursor: Cursor?) -> String { cursor.map { "'\($0)'" } ?? "no cursor" }
         return LockkeeperError(

@@ -15,9 +15,11 @@ public struct StoredMessage: Sendable, Hashable, Identifiable {
     public let sentAt: Timestamp?
     /// When the server took it.
     public let serverAt: Timestamp?
-    /// Its text; `nil` once it was recalled. Bytes that are not UTF-8 are shown as replacement
+    /// Its text; `nil` once it was recalled, deleted, cleared or has expired. Bytes that are not UTF-8 are shown as replacement
     /// characters.
-    public let body: String?
+    public internal(set) var body: String?
+    /// Whether its text was not UTF-8: a damaged row, of which ``body`` shows what can be read.
+    public let isDamaged: Bool
     /// The largest version that wrote something.
     public let version: Int64
     /// What it is: "text" unless its sender says otherwise.
@@ -27,7 +29,7 @@ public struct StoredMessage: Sendable, Hashable, Identifiable {
     /// Whether it was recalled.
     public let isRecalled: Bool
     /// Whether it was deleted, lies below a clear or has expired: only its id and place are left.
-    public let isGone: Bool
+    public internal(set) var isGone: Bool
     /// When it was last edited, where an edit says so.
     public let editedAt: Timestamp?
     /// The message that it answers.
@@ -35,9 +37,11 @@ public struct StoredMessage: Sendable, Hashable, Identifiable {
     /// The id that the sending client gave it.
     public let clientID: ClientID?
     /// Its attachments as a JSON array.
-    public let attachments: String?
+    public internal(set) var attachments: String?
     /// Fields that this program does not know, as a JSON object.
-    public let extra: String?
+    public internal(set) var extra: String?
+    /// When it ends to be shown; `nil`: never by itself.
+    public let expiresAt: Timestamp?
 
     /// Where it stands, to page from.
     public var place: MessagePlace { MessagePlace(sequence: sequence, id: id) }
@@ -51,6 +55,7 @@ public struct StoredMessage: Sendable, Hashable, Identifiable {
         sentAt = row.optionalInt64(3).map(Timestamp.init(stored:))
         serverAt = row.optionalInt64(4).map(Timestamp.init(stored:)) ?? sentAt
         body = row.isNull(5) ? nil : row.string(5)
+        isDamaged = !row.isNull(5) && !row.withBytes(5, isUTF8)
         version = max(row.int64(6), row.int64(15))
         kind = row.isNull(7) ? "text" : row.string(7)
         if let incoming = row.optionalInt64(8) {
@@ -66,6 +71,23 @@ public struct StoredMessage: Sendable, Hashable, Identifiable {
         clientID = row.optionalBytes(12).map(ClientID.init(unchecked:))
         attachments = row.isNull(13) ? nil : row.string(13)
         extra = row.isNull(14) ? nil : row.string(14)
+        expiresAt = row.optionalInt64(16).map(Timestamp.init(stored:))
+    }
+
+    /// Whether its time is over.
+    func hasExpired(at now: Int64) -> Bool {
+        expiresAt.map { $0.millisecondsSince1970 <= now } ?? false
+    }
+
+    /// The message without its content where its time is over.
+    func asSeen(at now: Int64) -> StoredMessage {
+        guard hasExpired(at: now) else { return self }
+        var seen = self
+        seen.isGone = true
+        seen.body = nil
+        seen.attachments = nil
+        seen.extra = nil
+        return seen
     }
 }
 
@@ -95,6 +117,57 @@ public struct ConversationInfo: Sendable, Hashable, Identifiable {
     public let unread: Int?
     /// How many of them mention the account.
     public let unreadMentions: Int?
+    /// Whether everything between the read position and the newest message that is known was given
+    /// (M-13). Where it was not, more may be unread than is counted.
+    public let unreadIsComplete: Bool
+    /// Up to where everything was cleared; `nil` where nothing was.
+    public let clearedSequence: Int64?
+    /// Its name.
+    public let title: String?
+    /// What kind of conversation it is, in the server's words.
+    public let kind: String?
+    /// Whether it is silent.
+    public let isMuted: Bool
+    /// Whether it is listed before the others.
+    public let isPinned: Bool
+    /// Whether it was put away.
+    public let isArchived: Bool
+    /// Whether it was marked as unread by hand.
+    public let isMarkedUnread: Bool
+    /// The conversation that it belongs to.
+    public let parent: ConversationID?
+}
+
+/// How much is unread in all conversations that are not muted (M-9).
+public struct UnreadTotal: Sendable, Hashable {
+    /// Messages in conversations whose read position is known.
+    public let unread: Int
+    /// How many of them mention the account.
+    public let mentions: Int
+    /// Conversations that were marked as unread by hand and in which nothing is unread.
+    public let markedCount: Int
+    /// Conversations whose read position is not known.
+    public let unknownCount: Int
+}
+
+/// What somebody has put on a message (M-8).
+public struct Reaction: Sendable, Hashable {
+    /// Who.
+    public let reactor: PersonID
+    /// What.
+    public let emoji: String
+    /// Which of the person's reactions it is.
+    public let slot: ReactionSlot
+}
+
+/// Somebody in a conversation.
+public struct Member: Sendable, Hashable {
+    /// The person.
+    public let person: PersonID
+    /// The person's role, in the server's words.
+    public let role: String?
+    /// Whether the person has left, or was removed.
+    public let isRemoved: Bool
 }
 
 /// Something that was put aside (M-3).

@@ -46,7 +46,9 @@ struct ChatLogTests {
         try await withAccount { account in
             let query = "\(MessageStore.timelineQuery)"
             let plan = try await account.session.database.read { transaction in
-                try transaction.query("EXPLAIN QUERY PLAN \(query)", 1, 9, "m", 50) { $0.text(3) }
+                try transaction.query("EXPLAIN QUERY PLAN \(query)", 1, 9, "m", 50, 0) {
+                    $0.text(3)
+                }
             }
             #expect(plan.count == 1, "\(plan)")
             #expect(plan.first?.hasPrefix("SEARCH lk_message USING INDEX lk_message_place") == true)

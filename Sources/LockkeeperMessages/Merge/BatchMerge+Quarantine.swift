@@ -14,6 +14,18 @@ extension BatchMerge {
         return isNew ? .quarantined : .duplicate
     }
 
+    /// Merges what was kept for later rules, as far as these know it. What is not an event any more to
+    /// stricter rules stays where it is.
+    mutating func offerLaterEvents() throws {
+        var decoder = EventDecoder(limits: rules.limits)
+        for (number, line) in try quarantine.content(of: .later) {
+            guard let event = try? decoder.decode(line: line) else { continue }
+            if case .later = event { continue }
+            try quarantine.remove(number)
+            _ = try apply(event)
+        }
+    }
+
     func putAside(
         _ event: Event,
         _ reason: QuarantineTable.Reason,

@@ -1,3 +1,4 @@
+import Lockkeeper
 import LockkeeperDomain
 import LockkeeperSQLite
 
@@ -11,7 +12,7 @@ import LockkeeperSQLite
 /// of two places: ``rowChanged(_:)`` and ``conversationChanged(_:at:)``.
 struct BatchMerge {
     let connection: Connection
-    let rules: MergeRules
+    var rules: MergeRules
     let table: MessageTable
     let edges: CursorEdges
     let quarantine: QuarantineTable
@@ -48,6 +49,24 @@ struct BatchMerge {
         outbox = OutboxTable(connection: connection)
         self.effects = EffectDecisions(connection: connection, policy: effects)
         self.isOwnAct = isOwnAct
+    }
+
+    /// Looks whether these are the rules that merged what is stored. Those that have grown since are
+    /// offered what was kept for later ones.
+    ///
+    /// - Throws: ``LockkeeperError`` with the code `newerSchema` where larger rules were at work.
+    mutating func begin() throws {
+        let select = try connection.statement("SELECT number FROM lk_merge_rules WHERE id = 1")
+        let number = try select.step() ? select.int64(0) : 0
+        select.reset()
+        guard number != rules.number else { return }
+        guard number < rules.number else { throw LockkeeperError.newerRules(number, rules.number) }
+        try offerLaterEvents()
+        let update = try connection.statement(
+            "UPDATE lk_merge_rules SET number = ?1 WHERE id = 1"
+        )
+        try update.bind(1, rules.number)
+        try update.run()
     }
 
     /// Merges one event.

@@ -3,12 +3,12 @@ import LockkeeperDomain
 /// What the merge takes from the account: its contract, who it is, and the bounds.
 struct MergeRules: Sendable {
     /// Whether another message on a taken seq breaks the contract (M-14).
-    let seqIsUnique: Bool
+    var seqIsUnique: Bool
     /// Whether only a message's sender may edit and recall it (M-5).
-    let authorDecides: Bool
+    var authorDecides: Bool
     /// The account's own id on its server.
     let ownID: [UInt8]?
-    let limits: Limits
+    var limits: Limits
     /// The number of these rules. The store keeps the one that merged it last: what was kept for later
     /// rules is offered to larger ones again, and smaller ones do not ingest.
     var number: Int64 = Self.currentNumber

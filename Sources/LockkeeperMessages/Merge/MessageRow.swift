@@ -123,6 +123,22 @@ struct MessageRow: Equatable {
         return (outcome, kept.fields.count < writes.fields.count)
     }
 
+    /// Puts another value where one stands at a version.
+    ///
+    /// - Returns: whether the field stands at that version.
+    mutating func replace(
+        _ field: MessageField,
+        by value: FieldValue,
+        at version: Int64
+    ) -> Bool {
+        guard registers.replace(field, by: value, at: version) else { return false }
+        if field == .seq, case .integer(let seq) = value {
+            leastSeq = min(leastSeq ?? seq, seq)
+            mostSeq = max(mostSeq ?? seq, seq)
+        }
+        return true
+    }
+
     /// Recalls it (M-6).
     mutating func recall(_ said: Recall) {
         guard !isGone else { return }

@@ -125,6 +125,54 @@ struct MessageTable {
         return found
     }
 
+    /// Some of the rows that are gone and have their place up to `seq`.
+    func gone(upTo seq: Int64, in conversation: Int64, limit: Int) throws -> [Stored] {
+        let select = try connection.statement(
+            """
+            SELECT * FROM lk_message
+            WHERE conversation = ?1 AND place <= ?2 AND state IN (0, 3, 4) AND state = 4 LIMIT ?3
+            """
+        )
+        try select.bind(1, conversation)
+        try select.bind(2, seq)
+        try select.bind(3, limit)
+        var found: [Stored] = []
+        while try select.step() {
+            found.append(Stored(id: select.int64(0), row: try MessageRow(reading: select)))
+        }
+        return found
+    }
+
+    /// Some of the messages whose time is over, the oldest first.
+    func expired(at now: Int64, limit: Int) throws -> [Stored] {
+        let select = try connection.statement(
+            """
+            SELECT * FROM lk_message
+            WHERE expires_at IS NOT NULL AND expires_at <= ?1 AND state = 1
+            ORDER BY expires_at LIMIT ?2
+            """
+        )
+        try select.bind(1, now)
+        try select.bind(2, limit)
+        var found: [Stored] = []
+        while try select.step() {
+            found.append(Stored(id: select.int64(0), row: try MessageRow(reading: select)))
+        }
+        return found
+    }
+
+    /// Removes a row that has no content any more, and the positions that name it.
+    func remove(_ id: Int64) throws(SQLiteError) {
+        for statement: StaticString in [
+            "DELETE FROM lk_position_message WHERE message = ?1",
+            "DELETE FROM lk_message WHERE id = ?1",
+        ] {
+            let delete = try connection.statement(statement)
+            try delete.bind(1, id)
+            try delete.run()
+        }
+    }
+
     /// Whether another message holds a seq.
     func isTaken(
         _ seq: Int64,

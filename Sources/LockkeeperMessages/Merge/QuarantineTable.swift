@@ -1,3 +1,4 @@
+import Lockkeeper
 import LockkeeperCrypto
 import LockkeeperDomain
 import LockkeeperSQLite
@@ -59,11 +60,34 @@ struct QuarantineTable {
         var byteCount: Int?
     }
 
+    /// What was put aside, as it is taken out again.
+    struct Kept {
+        let number: Int64
+        let reason: Reason
+        let content: [UInt8]
+    }
+
+    /// Takes an item out; `nil` where there is none.
+    func take(_ number: Int64) throws(SQLiteError) -> Kept? {
+        let select = try connection.statement(
+            "SELECT reason, content FROM lk_quarantine WHERE id = ?1"
+        )
+        try select.bind(1, number)
+        guard try select.step() else { return nil }
+        let reason = Reason(rawValue: select.string(0))
+        let content = select.bytes(1)
+        select.reset()
+        try remove(number)
+        return Kept(number: number, reason: reason ?? .unreadable, content: content)
+    }
+
     /// Puts an item aside, or counts it once more.
     ///
     /// - Returns: whether it is new.
+    /// - Throws: ``LockkeeperError`` with the code `quarantineFull` where nothing more may be put aside:
+    ///   what cannot be merged is refused with the batch, and never dropped (I-9).
     @discardableResult
-    func put(_ item: Item) throws(SQLiteError) -> Bool {
+    func put(_ item: Item) throws -> Bool {
         let digest = item.digest ?? SHA256.digest(of: item.content)
         let again = try connection.statement(
             """
@@ -76,6 +100,7 @@ struct QuarantineTable {
         try again.bind(3, now)
         try again.run()
         if connection.changes > 0 { return false }
+        try checkRoom(for: item.content.count)
         let insert = try connection.statement(
             """
             INSERT INTO lk_quarantine (reason, digest, conversation_id, message_id, explanation,
@@ -149,5 +174,30 @@ struct QuarantineTable {
         let delete = try connection.statement("DELETE FROM lk_quarantine WHERE id = ?1")
         try delete.bind(1, id)
         try delete.run()
+    }
+
+    /// The rows with a reason: their numbers and bytes, in the order of the bytes.
+    func content(of reason: Reason) throws(SQLiteError) -> [(number: Int64, bytes: [UInt8])] {
+        let select = try connection.statement(
+            "SELECT id, content FROM lk_quarantine WHERE reason = ?1 ORDER BY content"
+        )
+        try select.bind(1, reason.rawValue)
+        var found: [(number: Int64, bytes: [UInt8])] = []
+        while try select.step() { found.append((select.int64(0), select.bytes(1))) }
+        return found
+    }
+
+    private func checkRoom(for byteCount: Int) throws {
+        let select = try connection.statement(
+            "SELECT count(*), ifnull(sum(kept_count), 0) FROM lk_quarantine"
+        )
+        guard try select.step() else { return }
+        let (count, bytes) = (select.int64(0), select.int64(1))
+        select.reset()
+        guard
+            count >= Int64(limits.quarantineCountMax)
+                || bytes + Int64(byteCount) > Int64(limits.quarantineByteCountMax)
+        else { return }
+        throw LockkeeperError.quarantineFull(count: count, byteCount: bytes)
     }
 }

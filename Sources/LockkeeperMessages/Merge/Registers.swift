@@ -141,6 +141,15 @@ struct Registers<Field: RegisterField>: Equatable {
         }
     }
 
+    /// Puts another value where one stands at a version, whichever is larger: what a person decides.
+    ///
+    /// - Returns: whether the field stands at that version.
+    mutating func replace(_ field: Field, by value: FieldValue, at version: Int64) -> Bool {
+        guard self[field] != nil, self.version(of: field) == version else { return false }
+        values[field.rawValue] = value
+        return true
+    }
+
     /// Takes out every field but some.
     mutating func keep(only kept: [Field]) {
         for field in Field.allCases where !kept.contains(field) {

@@ -139,6 +139,16 @@ WHERE expires_at IS NOT NULL AND state = 1;
 CREATE INDEX lk_message_expiry_within ON lk_message (conversation, expires_at)
 WHERE expires_at IS NOT NULL AND state = 1;
 
+-- The last look at the clocks by which expired messages are removed, in milliseconds: one row
+-- (`ExpiryClock`).
+CREATE TABLE lk_expiry_clock (
+    id           INTEGER PRIMARY KEY CHECK (id = 1),
+    boot         BLOB NOT NULL,
+    monotonic    INTEGER NOT NULL,
+    wall         INTEGER NOT NULL,
+    steady_since INTEGER NOT NULL
+);
+
 -- What people have put on messages: a register of (version, value) per person and slot (M-8).
 CREATE TABLE lk_reaction (
     id      INTEGER PRIMARY KEY,
