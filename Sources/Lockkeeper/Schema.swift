@@ -4,7 +4,9 @@ package import LockkeeperStorage
 /// A little of what can be done at any time: one transaction of a few milliseconds. Returns whether
 /// there is more of it.
 package typealias UpkeepStep =
-    @Sendable (_ connection: Connection, _ topics: inout TopicSet, _ wallTime: Int64) throws -> Bool
+    @Sendable (
+        _ session: Session, _ connection: Connection, _ topics: inout TopicSet, _ wallTime: Int64
+    ) throws -> Bool
 
 /// A set of tables that belongs to one owner: its migrations, and what an inspection looks at.
 ///

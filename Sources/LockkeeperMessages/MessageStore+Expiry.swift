@@ -2,6 +2,7 @@ import Lockkeeper
 import LockkeeperDomain
 import LockkeeperPlatform
 import LockkeeperSQLite
+import LockkeeperStorage
 
 extension MessageStore {
     /// Removes some of the messages whose time is over, with all that derives from them.
@@ -13,30 +14,37 @@ extension MessageStore {
     /// - Returns: how many were removed.
     @discardableResult
     public func removeExpired() async throws -> Int {
-        guard try await hasExpired() else { return 0 }
-        return try await session.database.submit(
+        try await session.database.submit(
             durability: .committed,
             class: .backfill,
             waitMax: nil
         ) { [self] connection, topics in
-            var count = 0
-            _ = try merge(closing: nil, onGap: .wait, on: connection, topics: &topics) {
-                count = try $0.removeExpired(wall: wallClock.milliseconds(), clock.now())
-            }
-            return count
+            try removeExpired(on: connection, &topics, now: wallClock.milliseconds())
         }.value
     }
 
-    /// Whether anything has expired by the time of day: most stores never have to write for it.
-    private func hasExpired() async throws -> Bool {
-        let wallClock = wallClock
-        return try await session.database.readConnection { connection in
-            try !MessageTable(connection: connection)
-                .expired(at: wallClock.milliseconds(), limit: 1).isEmpty
-        }
+    /// The same as a step of what is done while nobody writes: the host's tick and idle sessions call
+    /// it.
+    static let expiryUpkeep: UpkeepStep = { session, connection, topics, now in
+        let store = try MessageStore(session)
+        let count = try store.removeExpired(on: connection, &topics, now: now)
+        return count == store.rules.limits.expiredPerPassCountMax
     }
 
-    private var clock: any MonotonicClock { session.database.clock }
+    private func removeExpired(
+        on connection: Connection,
+        _ topics: inout TopicSet,
+        now: Int64
+    ) throws -> Int {
+        // Most stores never have to write for it.
+        let table = MessageTable(connection: connection)
+        guard try table.hasExpired(at: now) else { return 0 }
+        var count = 0
+        _ = try merge(closing: nil, onGap: .wait, on: connection, topics: &topics) {
+            count = try $0.removeExpired(wall: now, session.database.clock.now())
+        }
+        return count
+    }
 }
 
 extension BatchMerge {

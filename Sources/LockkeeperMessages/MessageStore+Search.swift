@@ -121,7 +121,7 @@ extension MessageStore {
 
 extension MessageStore {
     /// The index's part of a schema's upkeep.
-    static let searchUpkeep: UpkeepStep = { connection, _, now in
+    static let searchUpkeep: UpkeepStep = { _, connection, _, now in
         try SearchIndexer(connection: connection, now: now).step() == .more
     }
 }

@@ -11,7 +11,7 @@ extension Schema {
         intake: MessageStore.intake,
         probes: { MessageInspection.probes(for: $0) + [SearchInspection.probe] },
         bookkeeping: SearchLibrary.tables,
-        upkeep: [MessageStore.searchUpkeep],
+        upkeep: [MessageStore.expiryUpkeep, MessageStore.searchUpkeep],
         notes: { try SearchStatus(reading: $0).notes }
     )
 }

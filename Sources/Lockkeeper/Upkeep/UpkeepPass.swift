@@ -62,8 +62,9 @@ struct UpkeepPass {
             durability: .committed,
             class: .upkeep,
             waitMax: nil,
-            body: { connection, topics in
-                let hasMore = try step(connection, &topics, wallClock.milliseconds())
+            body: { [session] connection, topics in
+                let now = wallClock.milliseconds()
+                let hasMore = try step(session, connection, &topics, now)
                 return (hasMore, try Self.newestCommit(connection))
             },
             completion: { result in

@@ -143,6 +143,19 @@ struct MessageTable {
         return found
     }
 
+    /// Whether the time of any message is over.
+    func hasExpired(at now: Int64) throws(SQLiteError) -> Bool {
+        let select = try connection.statement(
+            """
+            SELECT 1 FROM lk_message
+            WHERE expires_at IS NOT NULL AND expires_at <= ?1 AND state = 1 LIMIT 1
+            """
+        )
+        try select.bind(1, now)
+        defer { select.reset() }
+        return try select.step()
+    }
+
     /// Some of the messages whose time is over, the oldest first.
     func expired(at now: Int64, limit: Int) throws -> [Stored] {
         let select = try connection.statement(
