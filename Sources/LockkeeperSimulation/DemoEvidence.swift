@@ -25,6 +25,12 @@ package struct DemoEvidence: Sendable {
     package var commitHead: Int64 = 0
     /// The commits that receipts name.
     package var acknowledgedCommits: [Int64] = []
+    /// The messages that were to be shown to a person, once each.
+    package var notifiable: Set<ChatModel.Key> = []
+    /// Those of them that were to be withdrawn, once each.
+    package var withdrawable: Set<ChatModel.Key> = []
+    /// What was shown and withdrawn.
+    package var told: [EffectLog.Told] = []
     /// The ranges that the follower saw, in its order.
     package var ranges: [ClosedRange<Int64>] = []
     /// What the inspection of both databases found, a sentence each.

@@ -10,6 +10,10 @@ package struct DemoPlan: Sendable {
     package let otherEvents: [Event]
     /// The events that a helper gets once its account was switched away from.
     package let lateEvents: [Event]
+    /// The messages of a conversation that two processes are both given, while two show notifications.
+    package let pushedEvents: [Event]
+    /// What another device does with some of them: it recalls the last ones and reads the first ones.
+    package let withdrawingEvents: [Event]
     /// The seed that repeats it.
     package let seed: UInt64
 
@@ -17,6 +21,11 @@ package struct DemoPlan: Sendable {
     private static let messageCount = 20_000
     private static let otherMessageCount = 200
     private static let lateMessageCount = 50
+    // Enough that both show some; few, because a program is started for each.
+    private static let pushedMessageCount = 24
+    private static let recalledCount = 4
+    private static let readCount = 8
+    private static let pushedConversation: ConversationID = "pushes"
     private static let redeliveriesPerThousand = 30
 
     /// Generated traffic.
@@ -65,6 +74,35 @@ package struct DemoPlan: Sendable {
         shape.messageCount = Self.otherMessageCount
         shape.conversationCount = 3
         otherEvents = Traffic(seed: seed &+ 2, shape: shape).events
+        pushedEvents = (1...Self.pushedMessageCount).map { number in
+            .message(
+                MessageEvent(
+                    conversation: Self.pushedConversation,
+                    id: Self.pushedMessage(number),
+                    sequence: Int64(number),
+                    sender: "person-1",
+                    sentAt: .earliest,
+                    body: "look here"
+                )
+            )
+        }
+        withdrawingEvents =
+            Self.recalledNumbers.map { number in
+                .recall(
+                    RecallEvent(
+                        conversation: Self.pushedConversation,
+                        id: Self.pushedMessage(number),
+                        version: 2
+                    )
+                )
+            } + [
+                .read(
+                    ReadEvent(
+                        conversation: Self.pushedConversation,
+                        sequence: Int64(Self.readCount)
+                    )
+                )
+            ]
         lateEvents = (1...Self.lateMessageCount).map { number in
             .message(
                 MessageEvent(
@@ -77,6 +115,28 @@ package struct DemoPlan: Sendable {
                 )
             )
         }
+    }
+
+    /// The messages that are to be shown, once each.
+    package var pushedMessages: Set<ChatModel.Key> {
+        Set((1...Self.pushedMessageCount).map(Self.pushedKey))
+    }
+
+    /// Those of them that are to be withdrawn, once each.
+    package var withdrawnMessages: Set<ChatModel.Key> {
+        Set((Array(1...Self.readCount) + Self.recalledNumbers).map(Self.pushedKey))
+    }
+
+    private static var recalledNumbers: [Int] {
+        Array((pushedMessageCount - recalledCount + 1)...pushedMessageCount)
+    }
+
+    private static func pushedMessage(_ number: Int) -> MessageID {
+        MessageID(unchecked: Array("push-\(number)".utf8))
+    }
+
+    private static func pushedKey(_ number: Int) -> ChatModel.Key {
+        ChatModel.Key(pushedConversation, pushedMessage(number))
     }
 
     /// The events dealt out to helpers, a page's worth at a time, so that pages arrive at the store

@@ -13,7 +13,8 @@ extension DemoRun {
         let rest = helper.beginLife()
         let process = try supervisor.start(
             helper.name,
-            ["ingest", "-", "--account", "\(account)", "--name", helper.name],
+            // It fetches history: the pushes are what notifies.
+            ["ingest", "-", "--account", "\(account)", "--name", helper.name, "--no-effects"],
             observe: helper.observe
         )
         feed(rest, to: process)
@@ -84,7 +85,7 @@ extension DemoRun {
 
     /// Reads what the databases say, once every process has ended.
     mutating func collect() async throws {
-        evidence.sent = plan.events
+        evidence.sent = plan.events + plan.pushedEvents + plan.withdrawingEvents
         evidence.unacknowledgedCount = helpers.reduce(0) {
             $0 + $1.share.count - min($1.share.count, $1.sums.acknowledgedCount)
         }

@@ -10,6 +10,8 @@ import LockkeeperPlatform
 /// prepared    alice and bob are added, alice is active; a host, a follower and three helpers run
 /// killed      the second helper dies by SIGKILL after its first receipt, with a batch in its hands
 /// stored      it was started again with what had no receipt; every event has one
+/// notified    two processes ingested the same pushes and two showed notifications: one per message,
+///             withdrawn on recall and read
 /// switched    bob is active; the third helper still holds alice's token
 /// refused     the third helper was given events and ended as superseded; a helper stored into bob
 /// judged      every process has ended; both accounts are exported and compared with what was sent
@@ -25,6 +27,7 @@ package struct DemoRun {
     let tail = RangeLog()
     let helpers: [HelperLog]
     let otherHelper: HelperLog
+    let effects = EffectLog()
     var evidence = DemoEvidence()
 
     static let alice: AccountID = "alice"
@@ -69,6 +72,7 @@ package struct DemoRun {
             observe: tail.observe
         )
         let processes = try storeEverything()
+        try notifyOnce()
         try await awaitFollower(follower)
         try switchToBob()
         try sendTooLate(to: processes[Self.supersededHelper])

@@ -4,7 +4,8 @@ import LockkeeperMessages
 /// Whether a demo run lost anything, judged from its evidence alone.
 ///
 /// Checked are: what was acknowledged is in the database, to the byte (I-6, I-5); nothing that was
-/// refused is in either database (I-2, I-13); the follower saw every commit once and in order (I-7,
+/// refused is in either database (I-2, I-13); each message of those that notify was shown once and withdrawn once
+/// where it was recalled or read (M-11); the follower saw every commit once and in order (I-7,
 /// I-8); the cursors stand behind the last page (I-4); the databases pass their inspection (I-16).
 package struct DemoVerdict: Sendable, Hashable {
     /// What is wrong, a sentence each; empty where nothing was lost.
@@ -30,6 +31,7 @@ package struct DemoVerdict: Sendable, Hashable {
         judgePositions(sent, stored)
         judgeOther(evidence)
         judgeLateEvents(evidence, stored)
+        judgeEffects(evidence)
         judgeCommits(evidence)
         losses += evidence.findings
         for ending in evidence.endings where ending.actual != ending.expected {
@@ -113,6 +115,22 @@ package struct DemoVerdict: Sendable, Hashable {
         if !evidence.sentTooLate.isEmpty, evidence.refusedCount == 0 {
             losses.append("nothing was refused after the switch")
         }
+    }
+
+    /// One notification per message, whoever ingested it, and one withdrawal of what was recalled or
+    /// read (M-11). Nobody who showed any was killed, so that at least once is once.
+    private mutating func judgeEffects(_ evidence: DemoEvidence) {
+        var counts: [EffectLog.Told: Int] = [:]
+        for told in evidence.told { counts[told, default: 0] += 1 }
+        for key in evidence.notifiable { counts[EffectLog.Told(.notify, key), default: 0] -= 1 }
+        for key in evidence.withdrawable { counts[EffectLog.Told(.withdraw, key), default: 0] -= 1 }
+        append(
+            counts.filter { $0.value != 0 }.map { told, difference in
+                let way = difference > 0 ? "more" : "less"
+                return "\(told.kind.rawValue) of message \(told.message) was told"
+                    + " \(abs(difference)) times \(way) than it should"
+            }
+        )
     }
 
     private mutating func judgeCommits(_ evidence: DemoEvidence) {

@@ -32,10 +32,12 @@ package final class Supervisor: Sendable {
         _ arguments: [String],
         observe: @escaping @Sendable (ManagedProcess.Occurrence) -> Void
     ) throws(SystemCallError) -> ManagedProcess {
+        // What stands behind `--` is another program's.
+        let own = arguments.prefix { $0 != "--" }
         let process = try ManagedProcess(
             name: name,
             program: program,
-            arguments: arguments + ["--root", root],
+            arguments: own + ["--root", root] + arguments.dropFirst(own.count),
             observe: observe
         )
         processes.withLock { $0.append(process) }

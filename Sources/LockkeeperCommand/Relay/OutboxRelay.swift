@@ -12,6 +12,13 @@ struct RelayedItem: ~Copyable, RelayedThing {
 
     var title: String { "item \(claim.item.id)" }
 
+    func write(into writer: inout JSONWriter) {
+        writer.member("item", claim.item.id)
+        writer.member("act", claim.item.act.rawValue)
+        writer.member("conversation", claim.item.conversation)
+        writer.member("key", claim.item.key)
+    }
+
     var line: [UInt8] {
         var writer = JSONWriter()
         writer.beginVersionedObject()
@@ -55,7 +62,17 @@ struct RelayedEffect: ~Copyable, RelayedThing {
 
     var hold: HeldClaim { claim.hold }
 
-    var title: String { "\(claim.effect.kind.rawValue) \(claim.effect.id)" }
+    var title: String {
+        let names = [claim.effect.conversation.description, claim.effect.message.description]
+        return "\(claim.effect.kind.rawValue) \(names.map(terminalText).joined(separator: " "))"
+    }
+
+    func write(into writer: inout JSONWriter) {
+        writer.member("effect", claim.effect.kind.rawValue)
+        writer.member("conversation", claim.effect.conversation)
+        writer.member("id", claim.effect.message)
+        writer.member("key", claim.effect.key)
+    }
 
     var line: [UInt8] {
         var writer = JSONWriter()

@@ -12,6 +12,8 @@ protocol RelayedThing: ~Copyable, Sendable {
     var line: [UInt8] { get }
     /// What it is, for people: "item 7".
     var title: String { get }
+    /// Writes the members that name it in the output.
+    func write(into writer: inout JSONWriter)
     /// Writes down what was answered.
     ///
     /// - Returns: what became of it, as one word.
@@ -110,20 +112,17 @@ final class Relay: Sendable {
         if case .none(let reason) = answer {
             context.console.note("lockkeeper: \(title): \(reason)")
         }
+        var name = JSONWriter()
+        name.beginVersionedObject()
+        thing.write(into: &name)
         let outcome = try await thing.take(answer)
-        try report(title, outcome)
-    }
-
-    private func report(_ title: String, _ outcome: String) throws {
         guard context.options.isJSON else {
             return try context.console.print("\(title)\t\(outcome)")
         }
-        try context.console.print { writer in
-            writer.beginVersionedObject()
-            writer.member("told", title)
-            writer.member("outcome", outcome)
-            writer.endObject()
-        }
+        name.member("outcome", outcome)
+        name.endObject()
+        name.endLine()
+        try context.console.write(name.bytes)
     }
 
     private var isEnding: Bool { state.withLock { $0.isEnding } }
