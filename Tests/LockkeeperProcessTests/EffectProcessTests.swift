@@ -65,8 +65,7 @@ struct EffectProcessTests {
         try script.hold(key)
         let relay = try script.start("effects")
         let held = try await script.awaitStart(of: key)
-        try relay.process.signal(.kill)
-        _ = await relay.end()
+        try await script.kill(relay)
         #expect(try await script.run("effects").status == .exited(75))
         #expect(try script.log().count == 1)
         // A quiet import in between notifies of nothing.

@@ -49,8 +49,7 @@ struct OutboxProcessTests {
         let relays = [try script.start(), try script.start()]
         let held = try await script.awaitStart(of: "k3")
         let victim = try #require(relays.firstIndex { $0.process.pid == held.relay })
-        try relays[victim].process.signal(.kill)
-        #expect(await relays[victim].end().status == .signalled(9))
+        try await script.kill(relays[victim])
         // The program lives and may yet tell the server: the item is its, and those behind it wait.
         #expect(try await items(workspace).first == "k3 sending")
         let cancelled = try await workspace.run(["outbox", "cancel", "3"])
@@ -103,8 +102,7 @@ struct OutboxProcessTests {
         try script.hold("k2")
         let relay = try script.start()
         let held = try await script.awaitStart(of: "k2")
-        try relay.process.signal(.kill)
-        _ = await relay.end()
+        try await script.kill(relay)
         #expect(kill(held.script, SIGKILL) == 0)
         try script.release("k2")
         // Until the kernel has ended it the claim is held, and the run says so.
@@ -160,9 +158,9 @@ struct OutboxProcessTests {
                 k4) kill -9 $$ ;;
                 k5) echo 'no JSON' ;;
                 k6) exit 0 ;;
-                k7) sleep 1000 & sleep 1000 ;;
+                k7) exec sleep 1000 ;;
                 k8) echo '{"id":"m-8","seq":8}'; exit 3 ;;
-                k9) sleep 1000 & echo '{"id":"m-9","seq":9}' ;;
+                k9) sleep 3 2>/dev/null & echo '{"id":"m-9","seq":9}' ;;
                 esac
                 """
         )

@@ -97,6 +97,15 @@ struct RelayScript {
         throw NeverTold(key: key)
     }
 
+    /// Kills a process that runs the script, and not the script, and waits until it is gone. Its output
+    /// does not end with it: the script has its error stream.
+    func kill(_ relay: RunningCommand) async throws {
+        try relay.process.signal(.kill)
+        while Foundation.kill(relay.process.pid, 0) == 0 {
+            try await Task.sleep(for: .milliseconds(5))
+        }
+    }
+
     private struct NeverTold: Error {
         let key: String
     }

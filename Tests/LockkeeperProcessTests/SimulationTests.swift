@@ -52,6 +52,13 @@ struct DemoVerdictTests {
         evidence.commitHead = 9
         evidence.acknowledgedCommits = [4, 5, 7, 9]
         evidence.ranges = [4...4, 5...8, 9...9]
+        let (read, unread) = (ChatModel.Key("n", "read"), ChatModel.Key("n", "unread"))
+        evidence.notifiable = [read, unread]
+        evidence.withdrawable = [read]
+        evidence.told = [
+            EffectLog.Told(.notify, read), EffectLog.Told(.notify, unread),
+            EffectLog.Told(.withdraw, read),
+        ]
         evidence.endings = [.init(process: "host", expected: "e", actual: "e")]
         return evidence
     }()
@@ -106,6 +113,13 @@ struct DemoVerdictTests {
         ("the last one is 9", { $0.ranges = [4...8] }),
         ("has a receipt", { $0.acknowledgedCommits = [10] }),
         ("two receipts", { $0.acknowledgedCommits = [4, 4] }),
+        ("notify of message n/unread was told 1 times less", { $0.told.remove(at: 1) }),
+        ("withdraw of message n/read was told 1 times less", { $0.told.removeLast() }),
+        ("notify of message n/read was told 1 times more", { $0.told.append($0.told[0]) }),
+        (
+            "withdraw of message n/unread was told 1 times more",
+            { $0.told.append(EffectLog.Told(.withdraw, ChatModel.Key("n", "unread"))) }
+        ),
         ("have no receipt", { $0.unacknowledgedCount = 2 }),
         ("unread-counter", { $0.findings = ["unread-counter: c"] }),
         ("expected was", { $0.endings = [.init(process: "h", expected: "a", actual: "b")] }),

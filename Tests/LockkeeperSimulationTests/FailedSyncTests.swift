@@ -1,5 +1,6 @@
 import Lockkeeper
 import LockkeeperDomain
+import LockkeeperMessages
 import LockkeeperSimulation
 import LockkeeperTesting
 import Testing
@@ -30,5 +31,40 @@ struct FailedSyncTests {
             // The next one who opens the account copies it, so that it ends sound.
             _ = try await test.process("next", vfs: FaultZone.vfs).session("alice")
         }
+    }
+
+    // 5.2: what cannot be made durable is handed out to nobody, and nobody may act on it by mistake.
+    @Test("no effect and no item of the outbox is handed out while its attempt cannot be synced")
+    func nothingIsHandedOut() async throws {
+        try await TestWorkspace.with { test in
+            let zone = FaultZone(folder: test.root)
+            let app = try await test.process("app", vfs: FaultZone.vfs)
+            try await app.addAccount("alice", ownID: Array("me".utf8))
+            let store = try MessageStore(try await app.activate("alice"))
+            try await store.ingest([message("m1", seq: 1)])
+            _ = try await store.send(OutgoingMessage(conversation: "c", body: "x"))
+            zone.fail(.sync, of: .log, after: 0, times: 1, with: .ioError)
+            for _ in 0..<2 {
+                await expectIOFailed {
+                    if try await store.claimNextEffect() != nil { Issue.record("handed out") }
+                }
+                await expectIOFailed {
+                    if try await store.claimNextOutboxItem() != nil { Issue.record("handed out") }
+                }
+            }
+            // The claims were let go: whoever opens the account next, on sound files, has them.
+            let next = try await test.process("next", vfs: FaultZone.vfs)
+            let sound = try MessageStore(try await next.session("alice"))
+            guard let claim = try await sound.claimNextEffect() else {
+                Issue.record("nothing to claim")
+                return
+            }
+            try await claim.confirm()
+        }
+    }
+
+    private func expectIOFailed(_ body: () async throws -> Void) async {
+        let error = await #expect(throws: LockkeeperError.self) { try await body() }
+        #expect(error?.code == .ioFailed, "\(error as Any)")
     }
 }

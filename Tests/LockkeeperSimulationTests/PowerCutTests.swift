@@ -71,6 +71,53 @@ struct PowerCutTests {
         )
     }
 
+    // M-11, 5.2: nobody is told of a message that a power cut takes away.
+    @Test("an effect is handed out once the commit that decided it is on the disk, and its attempt")
+    func effect() async throws {
+        try await cut(
+            first: { try await $0.ingest([Self.event], durability: .committed) },
+            second: { store in
+                guard let claim = try await store.claimNextEffect() else {
+                    Issue.record("nothing to claim")
+                    return
+                }
+                let effect = claim.effect
+                #expect(effect.message == "m1" && effect.kind == .notify)
+            },
+            question: """
+                SELECT count(*) FROM lk_effect e JOIN lk_message m ON m.id = e.message
+                WHERE e.attempt = 1
+                """
+        )
+    }
+
+    @Test("an item of the outbox is handed out once it is on the disk, and its attempt")
+    func outboxItem() async throws {
+        let line = EventEncoder.line(Self.event)
+        try await cut(
+            first: { store in
+                try await store.session.database.write(durability: .committed) {
+                    try $0.execute(
+                        """
+                        INSERT INTO lk_outbox (act, conversation_id, client_id, content, created_at)
+                        VALUES ('send', 'c', 'k1', ?1, 0)
+                        """,
+                        .text(line)
+                    )
+                }
+            },
+            second: { store in
+                guard let claim = try await store.claimNextOutboxItem() else {
+                    Issue.record("nothing to claim")
+                    return
+                }
+                let item = claim.item
+                #expect(item.clientID == "k1" && item.attempt == 1)
+            },
+            question: "SELECT count(*) FROM lk_outbox WHERE client_id = 'k1' AND attempt = 1"
+        )
+    }
+
     @Test("a write that finds a row of another process's and changes nothing has synced it")
     func anySchema() async throws {
         try await cut(
