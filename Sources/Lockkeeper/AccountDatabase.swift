@@ -26,6 +26,8 @@ public final class AccountDatabase: Sendable {
     let inbox: SessionInbox?
     /// What is done while nobody writes; `nil` where nothing here does it.
     let upkeep: SessionUpkeep?
+    /// Packets that wait as rows; `nil` where nothing here takes any.
+    let packets: SessionInbox?
     private let requiredState: AccountState?
     private let ending: SessionEnding
     private let isClosed = Atomic<Bool>(false)
@@ -43,6 +45,7 @@ public final class AccountDatabase: Sendable {
         feeds: FeedFactory,
         inbox: SessionInbox?,
         upkeep: SessionUpkeep?,
+        packets: SessionInbox?,
         limits: Limits,
         clock: any MonotonicClock,
         requiredState: AccountState?,
@@ -56,6 +59,7 @@ public final class AccountDatabase: Sendable {
         self.feeds = feeds
         self.inbox = inbox
         self.upkeep = upkeep
+        self.packets = packets
         self.limits = limits
         self.clock = clock
         self.requiredState = requiredState
@@ -201,7 +205,7 @@ public final class AccountDatabase: Sendable {
             }
         }
         defer {
-            inbox?.look()
+            lookForPackets()
             upkeep?.wrote()
         }
         return try await mapped {
@@ -235,15 +239,46 @@ public final class AccountDatabase: Sendable {
             class: admissionClass,
             waitMax: waitMax,
             body: body
-        ) { [inbox, upkeep] result in
+        ) { [inbox, packets, upkeep] result in
             completion(result)
             inbox?.look()
+            packets?.look()
             upkeep?.wrote()
         }
     }
 
+    /// Has packets that wait applied on threads of their own. Never waits.
+    func lookForPackets() {
+        inbox?.look()
+        packets?.look()
+    }
+
+    /// Runs a write of the inbox's own and waits for it. Blocks.
+    func writeFromInbox<Value: Sendable>(
+        durability: Durability,
+        class admissionClass: AdmissionClass,
+        deadline: Deadline,
+        _ body: @escaping @Sendable (Connection, inout TopicSet) throws -> Value
+    ) throws -> Value {
+        let monitor = Monitor<Result<Value, any Error>?>(nil)
+        submitFromInbox(
+            durability: durability,
+            class: admissionClass,
+            waitMax: deadline.remaining(at: clock.now()),
+            body: body
+        ) { result in
+            monitor.withLock { $0 = result.map(\.0) }
+            monitor.broadcast()
+        }
+        // Without a deadline: the line ends every wait by the one that it was given.
+        guard let result = monitor.wait(until: .never, for: { $0 }) else {
+            preconditionFailure("a wait without a deadline ends with a value")
+        }
+        return try result.get()
+    }
+
     /// The same for the inbox itself, which looks by itself.
-    func submitFromInbox<Value: Sendable>(
+    private func submitFromInbox<Value: Sendable>(
         durability: Durability,
         class admissionClass: AdmissionClass = .live,
         waitMax: Duration?,

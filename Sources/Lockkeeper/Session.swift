@@ -72,6 +72,7 @@ public final class Session: Sendable {
         try? await blocking("lk-close") {
             database.upkeep?.close()
             database.inbox?.close()
+            database.packets?.close()
             database.close()
         }
     }

@@ -38,16 +38,10 @@ struct SessionBuilder {
             return try users.naming { try opener.reader(try attachment.stay(until: deadline)) }
         }
         let writer = isReadOnly ? nil : try makeWriter(files.stay, opener, users)
-        let inbox =
-            isReadOnly
-            ? nil
-            : workspace.packetIntake.map { intake in
-                SessionInbox(
-                    workspace,
-                    folder: InboxFolder(account: attachment.paths.directory),
-                    intake: intake
-                )
-            }
+        let folder = InboxFolder(account: attachment.paths.directory)
+        let intake = isReadOnly ? nil : workspace.packetIntake
+        let inbox = intake.map { SessionInbox(.files, workspace, folder: folder, intake: $0) }
+        let packets = intake.map { SessionInbox(.rows, workspace, folder: folder, intake: $0) }
         let upkeep =
             isReadOnly
             ? nil : SessionUpkeep(workspace, steps: workspace.schemas.flatMap(\.upkeep))
@@ -76,6 +70,7 @@ struct SessionBuilder {
             feeds: feeds,
             inbox: inbox,
             upkeep: upkeep,
+            packets: packets,
             limits: workspace.limits,
             clock: workspace.clock,
             requiredState: isReadOnly ? nil : .active,
@@ -92,6 +87,7 @@ struct SessionBuilder {
         )
         inbox?.attach(session)
         upkeep?.attach(session)
+        packets?.attach(session)
         return session
     }
 

@@ -137,6 +137,7 @@ extension Workspace {
             // looks as well.
             let waitMax = limits.deliveryWaitMax
             session.database.inbox?.drain(until: Deadline(after: waitMax, from: clock.now()))
+            session.database.packets?.look()
         }
         return session
     }

@@ -37,7 +37,8 @@ public struct WorkspaceStatus: Sendable, Hashable {
         public fileprivate(set) var isDegraded: Bool
         /// The newest commit; `nil` before it was first activated.
         public fileprivate(set) var head: Position?
-        /// Packets that wait as files until the account can take them.
+        /// Packets that wait until they are applied: as files, and as rows where the database can be
+        /// read.
         public fileprivate(set) var waitingPacketCount: Int
         /// Packets that were put aside, and wait for somebody to look at them.
         public fileprivate(set) var parkedPacketCount: Int
@@ -138,6 +139,9 @@ extension Workspace {
             account.logByteCount = try FileSystem.status(path + "-wal")?.size ?? 0
             account.isDegraded = account.logByteCount > Int64(limits.logByteCountDegraded)
             account.head = try reader.head().position
+            let rows = try reader.packetCounts()
+            account.waitingPacketCount += rows.waiting
+            account.parkedPacketCount += rows.parked
             // A store that this program has not migrated yet has no such tables.
             account.notes = schemas.flatMap { (try? $0.notes(reader.connection)) ?? [] }
             for kind in StoreKind.allCases { try files.trust(in: kind).check() }

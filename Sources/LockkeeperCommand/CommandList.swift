@@ -31,6 +31,7 @@ enum CommandList {
         QuarantineListCommand.self,
         QuarantineShowCommand.self,
         InboxListCommand.self,
+        InboxShowCommand.self,
         InboxDrainCommand.self,
         InboxRetryCommand.self,
         InboxDropCommand.self,

@@ -31,11 +31,12 @@ extension MessageStore {
         closing page: SyncPage?,
         onGap: GapPolicy,
         durability: Durability,
-        effects: EffectPolicy? = nil
+        effects: EffectPolicy? = nil,
+        admission: AdmissionClass? = nil
     ) async throws -> Receipt {
         let (result, commit) = try await session.database.submit(
             durability: durability,
-            class: page == nil ? .live : .backfill,
+            class: admission ?? (page == nil ? .live : .backfill),
             waitMax: nil
         ) { [self] connection, topics in
             try merge(

@@ -211,6 +211,7 @@ package enum StoreFile {
 
     private static let ownTables: Set<String> = [
         "lk_fence", "lk_commit", "lk_migration", "lk_owned", "lk_inbox_applied",
+        "lk_inbox_packet",
     ]
 
     private static func configure(_ connection: Connection) throws(SQLiteError) {

@@ -192,6 +192,15 @@ package final class StoreReader {
         }
     }
 
+    /// How many packets of the inbox wait as rows, and how many are parked.
+    ///
+    /// - Throws: what SQLite throws.
+    package func packetCounts() throws(StorageError) -> (waiting: Int, parked: Int) {
+        try storageSnapshot { _ throws(StorageError) in
+            try sqlite { () throws(SQLiteError) in try PacketTable(connection).counts() }
+        }
+    }
+
     /// A number that changes whenever another connection has committed.
     ///
     /// - Throws: what SQLite throws.

@@ -242,14 +242,6 @@ struct DeliveryTests {
             #expect(try await again.timeline("c", limit: 1_000).count == 250)
         }
     }
-
-    private func expectNothingWaits(_ workspace: Workspace) async throws {
-        let end = Deadline(after: .seconds(20), from: SystemClock().now())
-        while try await !workspace.inbox(of: "alice").isEmpty {
-            try #require(!end.hasPassed(at: SystemClock().now()), "the packet lies there")
-            await Task.yield()
-        }
-    }
 }
 
 /// A connection as a program has it that knows nothing of Lockkeeper.

@@ -70,12 +70,17 @@ struct InboxProcessTests {
         let kept = try await deliver(workspace, "bob", 1...1)
         let packet = try PrintedObject(try #require(kept.lines.first)).object("kept")
         let name = try #require(packet.string("packet"))
+        let shown = try await workspace.run(["inbox", "show", name, "--account", "bob"])
+        #expect(shown.status == .exited(0) && shown.lines.count == 1)
+        #expect(shown.lines.first?.contains("\"id\":\"m-1\"") == true)
         let drop = ["inbox", "drop", name, "--account", "bob"]
         #expect(try await workspace.run(drop).status == .exited(64))
         #expect(try await workspace.run(drop + ["--yes"]).status == .exited(0))
         #expect(try await workspace.run(drop + ["--yes"]).status == .exited(64))
         let retry = ["inbox", "retry", name, "--account", "bob"]
         #expect(try await workspace.run(retry).status == .exited(64))
+        let show = ["inbox", "show", name, "--account", "bob"]
+        #expect(try await workspace.run(show).status == .exited(64))
         #expect(try await workspace.run(["inbox", "list", "--account", "bob"]).lines == [])
     }
 

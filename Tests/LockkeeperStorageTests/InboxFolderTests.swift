@@ -19,7 +19,7 @@ final class InboxFolderTests: Sendable {
             processName: "push",
             reason: "busy",
             keptAt: 1_700_000_000_000,
-            packet: Array(text.utf8)
+            packet: Packet(Array(text.utf8))
         )
     }
 
@@ -31,7 +31,7 @@ final class InboxFolderTests: Sendable {
 
     private func text(_ name: PacketName) throws -> String? {
         try folder.read(name, byteCountMax: 1_000_000).map {
-            String(decoding: $0.packet, as: UTF8.self)
+            String(decoding: $0.packet.bytes, as: UTF8.self)
         }
     }
 
@@ -40,7 +40,12 @@ final class InboxFolderTests: Sendable {
         for id in [[0], [0xFF, 0x2F], [UInt8](repeating: 7, count: 512)] {
             var file = packet("a\u{0}b\n", account: try AccountID(bytes: id))
             #expect(try PacketFile(decoding: file.encoded, path: "x") == file)
-            file.packet = []
+            file.packet.bytes = []
+            file.packet.format = .ownOfApp
+            for after in [nil, "c1"] as [Cursor?] {
+                file.packet.page = SyncPage(stream: "s", after: after, next: "c2", done: true)
+                #expect(try PacketFile(decoding: file.encoded, path: "x") == file)
+            }
             file.attemptCount = 3
             #expect(try PacketFile(decoding: file.encoded, path: "x") == file)
             file.processName = String(repeating: "n", count: 600)

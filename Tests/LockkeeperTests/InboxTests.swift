@@ -15,8 +15,8 @@ private let notes = Schema(
     migrations: [
         Migration(owner: "notes", name: "1_note", sql: "CREATE TABLE note (text TEXT)")
     ],
-    intake: { session, packet in
-        let text = String(decoding: packet, as: UTF8.self)
+    intake: PacketIntake { session, packet in
+        let text = String(decoding: packet.bytes, as: UTF8.self)
         if text == "slow", session.workspace.name == "slow" {
             slowDecoding.arrive()
             slowDecoding.waitUntilOpen()
@@ -61,7 +61,13 @@ extension Workspace {
     fileprivate func keep(_ texts: [String], for account: AccountID) async throws -> [KeptPacket] {
         var kept: [KeptPacket] = []
         for text in texts {
-            kept.append(try await keep(Array(text.utf8), for: account, because: .accountInactive))
+            kept.append(
+                try await keep(
+                    Packet(Array(text.utf8)),
+                    for: account,
+                    because: .accountInactive
+                )
+            )
         }
         return kept
     }
@@ -199,7 +205,7 @@ struct InboxTests {
                 processName: "x",
                 reason: "busy",
                 keptAt: 0,
-                packet: Array("strayed".utf8)
+                packet: Packet(Array("strayed".utf8))
             )
             var generator = SystemRandomNumberGenerator()
             _ = try folder.keep(file, limits: app.limits, using: &generator)
@@ -487,7 +493,7 @@ private func send(_ text: String, to account: AccountID, by helper: Workspace) a
         _ = try await helper.session(account).note(text, durability: .durable)
     } catch let error as LockkeeperError {
         #expect([.accountInactive, .superseded, .busy].contains(error.code), "\(error)")
-        _ = try await helper.keep(Array(text.utf8), for: account, because: error.code)
+        _ = try await helper.keep(Packet(Array(text.utf8)), for: account, because: error.code)
         _ = try? await helper.session(account)
     }
 }

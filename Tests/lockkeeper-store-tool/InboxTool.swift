@@ -16,28 +16,38 @@ import Synchronization
 ///     full TEXT       keeps a packet while the disk is full but for the account's reserve: "kept", or
 ///                     "diskFull" where that is used up
 ///     drain N         opens the account and applies what waits, and dies likewise: "drained"
+///     receive TEXT…   stores packets as rows, and leaves them to others: "received"
+///     parked          what is put aside: "TEXT:REASON:FAILURE…"
 ///     rows            what is there: "rows TEXT… waiting COUNT recorded COUNT"
 ///
-/// A packet is a row of `note`, as often as it is applied, so that applying it twice is seen.
+/// A packet is a row of `note`, as often as it is applied, so that applying it twice is seen. One that
+/// says "deadly" ends whoever decodes it, one that says "undecodable" is refused.
 enum InboxTool {
     private static let account: AccountID = "alice"
 
-    private static let schema = Schema(
-        owner: "notes",
-        migrations: [
-            Migration(owner: "notes", name: "1_note", sql: "CREATE TABLE note (text TEXT)")
-        ],
-        intake: { _, packet in
-            let text = String(decoding: packet, as: UTF8.self)
-            return { connection, _ in
-                let statement = try connection.statement("INSERT INTO note VALUES (?1)")
-                try statement.bind(1, text)
-                try statement.run()
+    private static func schema(reads formats: Set<PacketFormat>) -> Schema {
+        Schema(
+            owner: "notes",
+            migrations: [
+                Migration(owner: "notes", name: "1_note", sql: "CREATE TABLE note (text TEXT)")
+            ],
+            intake: PacketIntake(formats: formats) { _, packet in
+                let text = String(decoding: packet.bytes, as: UTF8.self)
+                if text == "deadly" { kill(getpid(), SIGKILL) }
+                if text == "undecodable" { throw Undecodable() }
+                return { connection, _ in
+                    let statement = try connection.statement("INSERT INTO note VALUES (?1)")
+                    try statement.bind(1, text)
+                    try statement.run()
+                }
             }
-        }
-    )
+        )
+    }
+
+    private struct Undecodable: Error {}
 
     static func run(root: String, _ words: [String]) async throws -> String {
+        let schema = schema(reads: words.first == "receive" ? [] : [.eventLines])
         let workspace = try await Workspace.open(at: root, name: "inbox-tool", schemas: [schema])
         switch (words.first, words.count) {
         case ("add", 1):
@@ -46,7 +56,7 @@ enum InboxTool {
             return "added"
         case ("keep", 3):
             dieBefore(call: Int(words[2]) ?? 0)
-            let packet = Array(words[1].utf8)
+            let packet = Packet(Array(words[1].utf8))
             _ = try await workspace.keep(packet, for: account, because: .busy)
             return "kept"
         case ("stand", 3):
@@ -64,7 +74,8 @@ enum InboxTool {
         case ("full", 2):
             fillDisk(but: root + "/accounts/\(account)/reserve")
             do {
-                _ = try await workspace.keep(Array(words[1].utf8), for: account, because: .busy)
+                let packet = Packet(Array(words[1].utf8))
+                _ = try await workspace.keep(packet, for: account, because: .busy)
                 return "kept"
             } catch let error as LockkeeperError {
                 return error.code.rawValue
@@ -74,11 +85,26 @@ enum InboxTool {
             let report = try await workspace.drainInbox(of: account)
             if let obstacle = report.obstacle { throw obstacle }
             return "drained"
+        case ("receive", 2...):
+            let session = try await workspace.session(account)
+            for text in words.dropFirst() {
+                _ = try await session.receive(Packet(Array(text.utf8)))
+            }
+            return "received"
+        case ("parked", 1):
+            var words: [String] = []
+            for packet in try await workspace.inbox(of: account) {
+                guard let parked = packet.parked else { continue }
+                let bytes = try await workspace.packet(packet.name, of: account) ?? []
+                let text = String(decoding: bytes, as: UTF8.self)
+                words.append("\(text):\(parked):\(packet.failure ?? "-")")
+            }
+            return words.joined(separator: " ")
         case ("rows", 1):
             let waiting = try await workspace.inbox(of: account).filter { $0.parked == nil }.count
             let session = try await workspace.inspectionSession(account)
             return try await session.database.readConnection { connection in
-                let statement = try connection.statement("SELECT text FROM note ORDER BY text")
+                let statement = try connection.statement("SELECT text FROM note ORDER BY rowid")
                 defer { statement.reset() }
                 var rows: [String] = []
                 while try statement.step() { rows.append(statement.string(0)) }

@@ -107,13 +107,15 @@ struct InboxDrain {
             try folder.remove([name])
             return false
         }
+        // What another program's decoder reads is left for that.
+        guard intake.formats.contains(packet.packet.format) else { return false }
         let attempts = packet.attemptCount
         let isExhausted = attempts >= workspace.limits.inboxAttemptCountMax
         do {
             var work: PacketWork?
             if !isExhausted {
                 try folder.note(attempts: attempts + 1, of: name)
-                work = try intake(session, packet.packet)
+                work = try intake.work(session, packet.packet)
             }
             switch try write(name, work, durability) {
             case .applied: return true
@@ -121,7 +123,7 @@ struct InboxDrain {
             case .exhausted: try park(name, .tooManyAttempts, &report)
             }
         } catch {
-            switch Verdict(error) {
+            switch PacketFault(error) {
             case .packet: break
             case .room: try folder.note(attempts: attempts, of: name)
             case .database:
@@ -130,23 +132,6 @@ struct InboxDrain {
             }
         }
         return false
-    }
-
-    /// Whose fault a failure is.
-    private enum Verdict {
-        case packet, database, room
-
-        init(_ error: any Error) {
-            guard let error = error as? LockkeeperError else {
-                self = error is CancellationError ? .database : .packet
-                return
-            }
-            switch error.code {
-            case .diskFull: self = .room
-            case .statement, .invalidInput, .contract, .gap: self = .packet
-            default: self = .database
-            }
-        }
     }
 
     private func write(
@@ -199,24 +184,15 @@ struct InboxDrain {
         }
     }
 
-    /// Runs a write of the inbox's own and waits for it.
     private func submit<Value: Sendable>(
         _ durability: Durability,
         _ body: @escaping @Sendable (Connection, inout TopicSet) throws -> Value
     ) throws -> Value {
-        let monitor = Monitor<Result<Value, any Error>?>(nil)
-        session.database.submitFromInbox(
+        try session.database.writeFromInbox(
             durability: durability,
-            waitMax: deadline.remaining(at: workspace.clock.now()),
-            body: body
-        ) { result in
-            monitor.withLock { $0 = result.map(\.0) }
-            monitor.broadcast()
-        }
-        // Without a deadline: the line ends every wait by the one that it was given.
-        guard let result = monitor.wait(until: .never, for: { $0 }) else {
-            preconditionFailure("a wait without a deadline ends with a value")
-        }
-        return try result.get()
+            class: .live,
+            deadline: deadline,
+            body
+        )
     }
 }

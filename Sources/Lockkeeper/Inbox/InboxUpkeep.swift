@@ -2,7 +2,7 @@ import LockkeeperDomain
 import LockkeeperPlatform
 import LockkeeperStorage
 
-/// The host's care for packets that are kept as files: once per tick it looks at the inbox of each
+/// The host's care for packets that wait: once per tick it looks at the inbox of each
 /// active account and applies what waits, whoever kept it.
 struct InboxUpkeep: Sendable {
     private let ticker: HostTicker
@@ -32,16 +32,24 @@ struct InboxUpkeep: Sendable {
     ) {
         let folder = workspace.inboxFolder(of: record)
         let clock = SystemClock()
-        guard let stamp = (try? folder.waitingStamp()) ?? nil,
-            patience.isDue(stamp, now: clock.now())
-        else { return }
+        guard let stamp = Self.stamp(of: folder), patience.isDue(stamp, now: clock.now()) else {
+            return
+        }
         workspace.drainInboxIfActive(of: record.id)
-        let rest = (try? folder.waitingStamp()) ?? nil
+        let rest = Self.stamp(of: folder)
         patience.end(
             rest,
             isEmpty: rest == nil,
             now: clock.now(),
             retry: workspace.limits.inboxRetry
         )
+    }
+
+    /// The last change of what says that packets wait, as files or as rows; `nil` where none does.
+    private static func stamp(of folder: InboxFolder) -> Int64? {
+        let files = (try? folder.waitingStamp()) ?? nil
+        let rows = (try? folder.rowsStamp()) ?? nil
+        guard files != nil || rows != nil else { return nil }
+        return (files ?? 0) &+ (rows ?? 0)
     }
 }

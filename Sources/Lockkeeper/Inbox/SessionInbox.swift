@@ -2,8 +2,9 @@ import LockkeeperDomain
 import LockkeeperPlatform
 import LockkeeperStorage
 
-/// The inbox as a session sees it: it looks for packets when the account is opened, before a write and
-/// after it, and applies what it finds.
+/// One half of the inbox as a session sees it, packets that wait as files or those that wait as rows:
+/// it looks for them when the account is opened and after each write, for files before a write as well,
+/// and applies what it finds.
 ///
 /// ```
 /// idle ──something waits──▶ draining ◀──again──┐
@@ -18,6 +19,12 @@ import LockkeeperStorage
 /// Who keeps a packet looks afterwards whether the database can take it now, and every writer looks
 /// after it has let WRITER go: whichever of the two is later finds it.
 final class SessionInbox: Sendable {
+    /// Where packets wait.
+    enum Half: Sendable {
+        case files, rows
+    }
+
+    private let half: Half
     private let workspace: Workspace
     private let folder: InboxFolder
     private let intake: PacketIntake
@@ -33,11 +40,14 @@ final class SessionInbox: Sendable {
         var phase = Phase.idle
         var patience = InboxPatience()
         var session: Weak<Session>?
+        /// Whether what is begun is to end soon.
+        var isClosing = false
         /// Who waits for the end of the pass.
         var waiters: [@Sendable () -> Void] = []
     }
 
-    init(_ workspace: Workspace, folder: InboxFolder, intake: @escaping PacketIntake) {
+    init(_ half: Half, _ workspace: Workspace, folder: InboxFolder, intake: PacketIntake) {
+        self.half = half
         self.workspace = workspace
         self.folder = folder
         self.intake = intake
@@ -46,6 +56,7 @@ final class SessionInbox: Sendable {
     /// Says whose inbox it is. Called once, before the session is handed out.
     func attach(_ session: Session) {
         monitor.withLock { $0.session = Weak(session) }
+        guard half == .files else { return }
         folder.makeReserve(byteCount: Int64(workspace.limits.inboxReserveByteCount))
     }
 
@@ -69,6 +80,12 @@ final class SessionInbox: Sendable {
         start(until: deadline()) {}
     }
 
+    /// The same for something that has just come, whatever was left before.
+    func lookAgain() {
+        monitor.withLock { $0.patience = InboxPatience() }
+        look()
+    }
+
     /// Calls back once what waits has been applied or was left; at once where a thread is at it, which
     /// stands in the line before the caller.
     func whenDrained(until deadline: Deadline, _ then: @escaping @Sendable () -> Void) {
@@ -79,6 +96,7 @@ final class SessionInbox: Sendable {
     func close() {
         let waiters = monitor.withLock { state in
             if case .idle = state.phase { state.phase = .closed }
+            state.isClosing = true
             defer { state.waiters = [] }
             return state.waiters
         }
@@ -95,9 +113,16 @@ final class SessionInbox: Sendable {
     }
 
     private var dueStamp: Int64? {
-        guard let stamp = (try? folder.waitingStamp()) ?? nil else { return nil }
+        guard let stamp = (try? stamp()) ?? nil else { return nil }
         let now = SystemClock().now()
         return monitor.withLock { $0.patience.isDue(stamp, now: now) } ? stamp : nil
+    }
+
+    private func stamp() throws(StorageError) -> Int64? {
+        switch half {
+        case .files: try folder.waitingStamp()
+        case .rows: try folder.rowsStamp()
+        }
     }
 
     private func deadline() -> Deadline {
@@ -105,18 +130,22 @@ final class SessionInbox: Sendable {
     }
 
     private func start(until deadline: Deadline, _ then: @escaping @Sendable () -> Void) {
-        let isFirst = monitor.withLock { state in
+        // Held until the thread has begun, for whoever opens an account only to have this done.
+        let (isFirst, session) = monitor.withLock { state in
             guard case .idle = state.phase else {
                 if case .draining = state.phase { state.phase = .draining(again: true) }
-                return false
+                return (false, nil as Session?)
             }
             state.phase = .draining(again: false)
             state.waiters.append(then)
-            return true
+            return (true, state.session?.value)
         }
         guard isFirst else { return then() }
         do {
-            _ = try WorkerThread.start(name: "lk-inbox") { [self] in run(until: deadline) }
+            let name = half == .files ? "lk-inbox" : "lk-packets"
+            _ = try WorkerThread.start(name: name) { [self] in
+                withExtendedLifetime(session) { run(until: deadline) }
+            }
         } catch {
             // Whoever comes next tries again.
             end()
@@ -151,14 +180,7 @@ final class SessionInbox: Sendable {
         guard let session = monitor.withLock({ $0.session?.value }) else { return nil }
         try workspace.beginOperation()
         defer { workspace.endOperation() }
-        let drain = InboxDrain(
-            workspace: workspace,
-            session: session,
-            folder: folder,
-            intake: intake,
-            deadline: deadline
-        )
-        let report = try drain.run()
+        let report = try run(session, deadline)
         let now = SystemClock().now()
         monitor.withLock { state in
             state.patience.end(
@@ -169,5 +191,26 @@ final class SessionInbox: Sendable {
             )
         }
         return report
+    }
+
+    private func run(_ session: Session, _ deadline: Deadline) throws -> InboxReport {
+        switch half {
+        case .files:
+            try InboxDrain(
+                workspace: workspace,
+                session: session,
+                folder: folder,
+                intake: intake,
+                deadline: deadline
+            ).run()
+        case .rows:
+            try PacketDrain(
+                workspace: workspace,
+                session: session,
+                folder: folder,
+                intake: intake,
+                isStopping: { [monitor] in monitor.withLock { $0.isClosing } }
+            ).run()
+        }
     }
 }

@@ -1,14 +1,15 @@
 import Lockkeeper
 import LockkeeperDomain
 
-/// `inbox drain`: applies the packets that are kept as files.
+/// `inbox drain`: applies the packets that wait.
 struct InboxDrainCommand: Command {
     static let name = "inbox drain"
     static let usage = "[options]"
-    static let summary = "apply packets that wait as files, and say what became of them"
+    static let summary = "apply packets that wait, and say what became of them"
     static let details = """
         Applies what waits, oldest first. Whoever opens or writes the account does so as well; this
-        says what became of it. The account must be active. Ends with 1 where something was parked, and
+        says what became of it. The account must be active. Packets of an app's own, which its decoder
+        reads, are left for the app. Ends with 1 where something was parked, and
         with 75 where something waits on.
 
           lockkeeper inbox drain --account bob

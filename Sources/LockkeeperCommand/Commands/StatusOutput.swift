@@ -30,7 +30,7 @@ enum StatusOutput {
             )
             if account.waitingPacketCount + account.parkedPacketCount > 0 {
                 lines.append(
-                    "  inbox: \(account.waitingPacketCount) packets wait as files,"
+                    "  inbox: \(account.waitingPacketCount) packets wait,"
                         + " \(account.parkedPacketCount) are parked"
                 )
             }

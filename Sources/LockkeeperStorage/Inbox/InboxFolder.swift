@@ -10,6 +10,7 @@ import LockkeeperPlatform
 ///     <name>.<pid>-<n>.tmp   being written; nothing was promised of it yet
 ///   parked/
 ///     <name>.<why>           put aside, until somebody retries or drops it
+///   rows/                    empty; there while packets may wait as rows of the database
 /// <account>/reserve          space that a full disk cannot take from the inbox
 /// ```
 ///
@@ -33,6 +34,7 @@ package struct InboxFolder: Sendable, Hashable {
     private var inbox: String { "\(account)/inbox" }
     private var waitingFolder: String { "\(inbox)/waiting" }
     private var parkedFolder: String { "\(inbox)/parked" }
+    private var rowsFolder: String { "\(inbox)/rows" }
     private var reserve: String { "\(account)/reserve" }
 
     /// The inbox in an account's folder. Nothing is made yet.
@@ -286,6 +288,28 @@ package struct InboxFolder: Sendable, Hashable {
     /// Removes the folder of what waits where it is empty: that it is gone says with one system call that
     /// nothing waits. Who keeps a packet makes it again.
     package func removeFolderOfNothing() { _ = try? FileSystem.removeDirectory(waitingFolder) }
+
+    // MARK: - Rows
+
+    /// Whether packets may wait as rows of the database (``PacketTable``), as the time of the mark's
+    /// last change; `nil` where none does. One system call.
+    package func rowsStamp() throws(StorageError) -> Int64? {
+        try system { () throws(SystemCallError) in try FileSystem.status(rowsFolder)?.modified }
+    }
+
+    /// Says that packets wait as rows. The mark is on the disk when this returns, so that whoever
+    /// opens the account after a loss of power finds them without a look into the database.
+    package func noteRows() throws(StorageError) {
+        try system { () throws(SystemCallError) in
+            if try FileSystem.status(rowsFolder) != nil { return }
+            try FileSystem.makeDirectory(inbox)
+            try FileSystem.makeDirectory(rowsFolder)
+            for folder in [inbox, account] { try FileSystem.syncDirectory(folder) }
+        }
+    }
+
+    /// Says that no packet waits as a row. Who finds one afterwards sets the mark again.
+    package func forgetRows() { _ = try? FileSystem.removeDirectory(rowsFolder) }
 
     // MARK: - Steps
 

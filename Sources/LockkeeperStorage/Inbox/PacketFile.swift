@@ -10,14 +10,19 @@ package import LockkeeperDomain
 ///      0      8  "LKPACKET"
 ///      8      1  version of this layout: 1
 ///      9      1  how often somebody began to apply it
-///     10      2  A, the bytes of the account id
-///     12      2  N, the bytes of the name of the process that kept it
-///     14      2  R, the bytes of the reason
-///     16      8  when it was kept, in milliseconds since 1970; for people (I-15)
-///     24      8  P, the bytes of the packet
-///     32      8  the birth of the account
-///     40     32  SHA-256 of all other bytes, byte 9 taken as 0
-///     72  A+N+R+P  account id, process name, reason, packet
+///     10      1  the packet's format: 0 event lines, 1 the app's own
+///     11      1  what is known of its page: 0 nothing, 1 the page, 3 the page, the last for now
+///     12      2  A, the bytes of the account id
+///     14      2  N, the bytes of the name of the process that kept it
+///     16      2  R, the bytes of the reason
+///     18      2  S, the bytes of the page's stream
+///     20      2  F, the bytes of the cursor before the page; 0 for a stream's first
+///     22      2  T, the bytes of the cursor behind the page
+///     24      8  when it was kept, in milliseconds since 1970; for people (I-15)
+///     32      8  P, the bytes of the packet
+///     40      8  the birth of the account
+///     48     32  SHA-256 of all other bytes, byte 9 taken as 0
+///     80  A+N+R+S+F+T+P  account id, process name, reason, stream, cursors, packet
 /// ```
 ///
 /// A file is written whole, synced, and only then gets its name, so that a torn one is the disk's
@@ -36,8 +41,8 @@ package struct PacketFile: Sendable, Hashable {
     package var keptAt: Int64
     /// How often somebody began to apply it and did not come back.
     package var attemptCount = 0
-    /// The bytes as they came.
-    package var packet: [UInt8]
+    /// What was kept.
+    package var packet: Packet
 
     /// A packet to be kept.
     package init(
@@ -46,7 +51,7 @@ package struct PacketFile: Sendable, Hashable {
         processName: String,
         reason: String,
         keptAt: Int64,
-        packet: [UInt8]
+        packet: Packet
     ) {
         self.account = account
         self.birth = birth
@@ -59,29 +64,35 @@ package struct PacketFile: Sendable, Hashable {
     /// Where the count of attempts stands.
     static let attemptOffset: Int64 = 9
     /// Bytes before the account id.
-    static let headerByteCount = 72
+    static let headerByteCount = 80
     /// More bytes than the parts beside the packet ever have.
-    static let overheadByteCountMax = headerByteCount + 3 * Int(UInt16.max)
+    static let overheadByteCountMax = headerByteCount + 6 * Int(UInt16.max)
 
     private static let magic = Array("LKPACKET".utf8)
     private static let version: UInt8 = 1
-    private static let digestRange = 40..<72
+    private static let digestRange = 48..<80
 
     /// The file's bytes.
     package var encoded: [UInt8] {
         let name = Array(processName.utf8.prefix(Self.nameByteCountMax))
         let reason = Array(reason.utf8.prefix(Self.nameByteCountMax))
+        let page = packet.page
+        let parts = [
+            account.bytes, name, reason, page?.stream.bytes ?? [], page?.after?.bytes ?? [],
+            page?.next.bytes ?? [],
+        ]
         var bytes = Self.magic
         bytes.append(Self.version)
         bytes.append(UInt8(clamping: attemptCount))
-        for count in [account.bytes.count, name.count, reason.count] {
-            bytes.append(littleEndian: UInt16(clamping: count))
-        }
+        bytes.append(packet.format.rawValue)
+        bytes.append(page.map { $0.isDone ? 3 : 1 } ?? 0)
+        for part in parts { bytes.append(littleEndian: UInt16(clamping: part.count)) }
         bytes.append(littleEndian: UInt64(bitPattern: keptAt))
-        bytes.append(littleEndian: UInt64(packet.count))
+        bytes.append(littleEndian: UInt64(packet.bytes.count))
         bytes.append(littleEndian: UInt64(bitPattern: birth.rawValue))
         bytes += [UInt8](repeating: 0, count: Self.digestRange.count)
-        bytes += account.bytes + name + reason + packet
+        for part in parts { bytes += part }
+        bytes += packet.bytes
         bytes.replaceSubrange(Self.digestRange, with: Self.digest(of: bytes))
         return bytes
     }
@@ -101,27 +112,41 @@ package struct PacketFile: Sendable, Hashable {
         guard Self.digest(of: bytes).elementsEqual(bytes[Self.digestRange]) else {
             throw torn("its checksum is wrong")
         }
-        let counts = [10, 12, 14].map { Int(bytes.littleEndian(UInt16.self, at: $0)) }
+        let counts = stride(from: 12, to: 24, by: 2).map {
+            Int(bytes.littleEndian(UInt16.self, at: $0))
+        }
         let packetStart = Self.headerByteCount + counts.reduce(0, +)
         guard packetStart <= bytes.count,
-            UInt64(bytes.count - packetStart) == bytes.littleEndian(UInt64.self, at: 24)
+            UInt64(bytes.count - packetStart) == bytes.littleEndian(UInt64.self, at: 32)
         else { throw torn("its lengths contradict each other") }
         var start = Self.headerByteCount
         let parts = counts.map { count in
             defer { start += count }
-            return bytes[start..<start + count]
+            return Array(bytes[start..<start + count])
         }
         do {
             account = try AccountID(bytes: parts[0])
         } catch {
             throw torn(error.description)
         }
-        birth = Generation(Int64(bitPattern: bytes.littleEndian(UInt64.self, at: 32)))
+        birth = Generation(Int64(bitPattern: bytes.littleEndian(UInt64.self, at: 40)))
         processName = String(decoding: parts[1], as: UTF8.self)
         reason = String(decoding: parts[2], as: UTF8.self)
-        keptAt = Int64(bitPattern: bytes.littleEndian(UInt64.self, at: 16))
+        keptAt = Int64(bitPattern: bytes.littleEndian(UInt64.self, at: 24))
         attemptCount = Int(bytes[Int(Self.attemptOffset)])
-        packet = Array(bytes[packetStart...])
+        guard let format = PacketFormat(rawValue: bytes[10]) else {
+            throw torn("its format is not known")
+        }
+        let page: SyncPage? =
+            bytes[11] & 1 == 0
+            ? nil
+            : SyncPage(
+                stream: StreamID(unchecked: parts[3]),
+                after: parts[4].isEmpty ? nil : Cursor(unchecked: parts[4]),
+                next: Cursor(unchecked: parts[5]),
+                done: bytes[11] & 2 != 0
+            )
+        packet = Packet(Array(bytes[packetStart...]), format: format, page: page)
     }
 
     /// What a name or a reason is cut to: far more than any has.

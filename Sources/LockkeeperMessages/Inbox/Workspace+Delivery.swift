@@ -1,12 +1,13 @@
 public import Lockkeeper
 public import LockkeeperDomain
+import LockkeeperStorage
 
 /// What became of a packet that was delivered. Either way it is durable.
 public enum Delivery: Sendable {
     /// It is in the account's database.
     case stored(Receipt)
-    /// The database could not take it in time: it is kept as a file, and is applied by whoever opens
-    /// or writes the account next.
+    /// It is in the account's inbox: as a file where the database could not take it in time, which is
+    /// applied by whoever opens or writes the account next; as a row where it is still to be decoded.
     case kept(KeptPacket)
 }
 
@@ -19,31 +20,62 @@ extension Workspace {
     /// harm.
     ///
     /// - Parameters:
-    ///   - packet: event lines, as ``LineDecoder`` reads them: at most ``Limits/packetByteCountMax``.
+    ///   - packet: at most ``Limits/packetByteCountMax`` bytes: event lines, as ``LineDecoder`` reads
+    ///     them, unless the workspace was opened with packets of the app's own
+    ///     (``Schema/messages(packets:)``). Those are never decoded before they are durable.
+    ///   - page: the page that the packet makes up, if it makes up one.
     ///   - account: the account that the packet is for, active or not.
     ///   - waitMax: how long to try to store it; ``Limits/deliveryWaitMax`` by default.
     /// - Throws: ``LockkeeperError`` — `unknownAccount`, `invalidInput`, `inboxFull`, `suspended`,
     ///   `diskFull`, `ioFailed`, `permissionDenied`; `CancellationError`.
     public func deliver(
         _ packet: [UInt8],
+        closing page: SyncPage? = nil,
         to account: AccountID,
         waitMax: Duration? = nil
     ) async throws -> Delivery {
-        try check(packet, for: account)
+        let format = packetIntake?.format ?? .eventLines
+        return try await deliver(
+            Packet(packet, format: format, page: page),
+            to: account,
+            waitMax: waitMax
+        )
+    }
+
+    /// Takes events for an account as one packet; see ``deliver(_:closing:to:waitMax:)``.
+    ///
+    /// - Parameter page: the page that the events make up, if they make up one.
+    public func deliver(
+        _ events: [Event],
+        closing page: SyncPage? = nil,
+        to account: AccountID,
+        waitMax: Duration? = nil
+    ) async throws -> Delivery {
+        var encoder = EventEncoder()
+        for event in events { encoder.append(event) }
+        // A packet has bytes: a page without events is one line.
+        if let page, events.isEmpty { encoder.append(.page(page)) }
+        return try await deliver(
+            Packet(encoder.bytes, page: page),
+            to: account,
+            waitMax: waitMax
+        )
+    }
+
+    private func deliver(
+        _ packet: Packet,
+        to account: AccountID,
+        waitMax: Duration?
+    ) async throws -> Delivery {
+        try check(packet.bytes, for: account)
         // An unknown one is refused, and nothing of it is kept.
         _ = try await self.account(account)
         let reason: LockkeeperError.Code
         do {
-            let receipt = try await within(waitMax ?? limits.deliveryWaitMax) { [self] in
-                let messages = try MessageStore(try await session(account))
-                return try await messages.store(
-                    LineDecoder.lines(of: packet, limits: limits),
-                    closing: nil,
-                    onGap: .wait,
-                    durability: .durable
-                )
+            let delivery = try await within(waitMax ?? limits.deliveryWaitMax) { [self] in
+                try await store(packet, in: try await session(account))
             }
-            if let receipt { return .stored(receipt) }
+            if let delivery { return delivery }
             reason = .busy
         } catch {
             guard let known = Self.reasonToKeep(after: error) else { throw error }
@@ -56,26 +88,26 @@ extension Workspace {
         return .kept(kept)
     }
 
-    /// Takes events for an account as one packet; see ``deliver(_:to:waitMax:)``.
-    ///
-    /// - Parameter page: the page that the events make up, if they make up one.
-    public func deliver(
-        _ events: [Event],
-        closing page: SyncPage? = nil,
-        to account: AccountID,
-        waitMax: Duration? = nil
-    ) async throws -> Delivery {
-        var encoder = EventEncoder()
-        for event in events { encoder.append(event) }
-        if let page { encoder.append(.page(page)) }
-        return try await deliver(encoder.bytes, to: account, waitMax: waitMax)
+    /// Stores a packet in the database: what its events say, or, where only the app's decoder reads
+    /// it, its bytes. That one may end the process.
+    private func store(_ packet: Packet, in session: Session) async throws -> Delivery {
+        guard packet.format == .eventLines else { return .kept(try await session.receive(packet)) }
+        let receipt = try await MessageStore(session).store(
+            LineDecoder.lines(of: packet.bytes, limits: limits),
+            closing: packet.page,
+            onGap: .wait,
+            durability: .durable,
+            // Somebody waits for it, page or not.
+            admission: .live
+        )
+        return .stored(receipt)
     }
 
     /// Long enough to store a packet in a database that nobody holds; a helper waits no longer for
     /// what somebody else will do.
     private static let secondLookMax = Duration.milliseconds(100)
 
-    private func check(_ packet: [UInt8], for account: AccountID) throws {
+    func check(_ packet: [UInt8], for account: AccountID) throws {
         guard packet.isEmpty || packet.count > limits.packetByteCountMax else { return }
         throw LockkeeperError(
             .invalidInput,
@@ -96,25 +128,6 @@ extension Workspace {
             .statement:
             return nil
         default: return error.code
-        }
-    }
-}
-
-extension MessageStore {
-    /// Makes the work of a transaction of a packet that was kept as a file.
-    static let intake: PacketIntake = { session, packet in
-        let store = try MessageStore(session)
-        let lines = LineDecoder.lines(of: packet, limits: session.database.limits)
-        return { connection, topics in
-            _ = try store.merge(
-                closing: nil,
-                onGap: .wait,
-                of: lines.stream,
-                on: connection,
-                topics: &topics
-            ) {
-                for line in lines { try $0.take(line.item) }
-            }
         }
     }
 }
