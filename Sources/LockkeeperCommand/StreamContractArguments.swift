@@ -16,7 +16,7 @@ enum StreamContractArguments {
         .value(
             "unknown-cursor",
             "refuses|restarts|skips",
-            "what the server does with a cursor that it no longer knows [refuses]"
+            "what becomes of a cursor that it forgot [refuses]"
         ),
     ]
 

@@ -29,7 +29,7 @@ struct AccountAddCommand: Command {
             .value(
                 "order",
                 "unique|ties",
-                "whether messages of a conversation may share a seq [unique]"
+                "whether messages may share a place [unique]"
             ),
             .value("authority", "server|author", "who may edit and recall [server]"),
             .flag("refuses-doubles", "the server refuses a second message with one client id"),
