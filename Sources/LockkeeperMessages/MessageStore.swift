@@ -136,22 +136,6 @@ public final class MessageStore: Sendable {
         topics: inout TopicSet,
         _ give: (inout BatchMerge) throws -> Void
     ) throws -> BatchResult {
-        if let page, onGap == .refuse {
-            let edges = CursorEdges(
-                connection: connection,
-                edgeCountMax: rules.limits.edgeCountMax
-            )
-            guard try edges.accepts(page) else {
-                throw LockkeeperError.gap(
-                    PageGap(
-                        stream: page.stream,
-                        expected: try edges.cursor(of: page.stream.bytes)
-                            .map(Cursor.init(unchecked:)),
-                        found: page.after
-                    )
-                )
-            }
-        }
         var merge = BatchMerge(
             connection: connection,
             rules: rules,
@@ -161,10 +145,28 @@ public final class MessageStore: Sendable {
         )
         try merge.begin()
         try give(&merge)
-        if let page { try merge.take(.page(page)) }
+        if let page {
+            // What the events brought may lead up to it.
+            if onGap == .refuse { try check(page, on: connection) }
+            try merge.take(.page(page))
+        }
         let result = try merge.finish()
+        if onGap == .refuse, let gap = result.gaps.first { throw LockkeeperError.gap(gap) }
         for topic in result.topics { topics.insert(topic) }
         return result
+    }
+
+    /// Refuses a page that does not begin at its stream's cursor and was not passed before.
+    private func check(_ page: SyncPage, on connection: Connection) throws {
+        let edges = CursorEdges(connection: connection, edgeCountMax: rules.limits.edgeCountMax)
+        guard try !edges.accepts(page) else { return }
+        throw LockkeeperError.gap(
+            PageGap(
+                stream: page.stream,
+                expected: try edges.cursor(of: page.stream.bytes).map(Cursor.init(unchecked:)),
+                found: page.after
+            )
+        )
     }
 
     private func store(
