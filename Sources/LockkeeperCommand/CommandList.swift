@@ -12,6 +12,7 @@ enum CommandList {
         TailCommand.self,
         ConversationsCommand.self,
         TimelineCommand.self,
+        MessageCommand.self,
         UnreadCommand.self,
         CursorsCommand.self,
         SendCommand.self,
