@@ -29,6 +29,7 @@ let package = Package(
     products: [
         .library(name: "Lockkeeper", targets: ["Lockkeeper"]),
         .library(name: "MessageStore", targets: ["LockkeeperMessages"]),
+        .library(name: "AccountState", targets: ["LockkeeperState"]),
         .library(name: "LockkeeperTesting", targets: ["LockkeeperTesting"]),
         .executable(name: "lockkeeper", targets: ["LockkeeperCommand"]),
     ],
@@ -91,6 +92,15 @@ let package = Package(
             plugins: ["EmbedSQL"]
         ),
 
+        room(
+            "LockkeeperState",
+            [
+                "LockkeeperDomain", "LockkeeperPlatform", "LockkeeperSQLite", "LockkeeperCrypto",
+                "LockkeeperStorage", "Lockkeeper",
+            ],
+            plugins: ["EmbedSQL"]
+        ),
+
         // 6 product
         room(
             "LockkeeperTesting",
@@ -111,7 +121,7 @@ let package = Package(
             name: "LockkeeperCommand",
             dependencies: [
                 "LockkeeperDomain", "LockkeeperPlatform", "LockkeeperSystemd", "Lockkeeper",
-                "LockkeeperMessages", "LockkeeperSimulation",
+                "LockkeeperMessages", "LockkeeperState", "LockkeeperSimulation",
             ],
             swiftSettings: settings
         ),
@@ -198,12 +208,20 @@ let package = Package(
             ]
         ),
         tests(
+            "LockkeeperStateTests",
+            [
+                "LockkeeperTestSupport", "LockkeeperDomain", "LockkeeperPlatform",
+                "LockkeeperSQLite", "LockkeeperCrypto", "LockkeeperStorage", "Lockkeeper",
+                "LockkeeperState", "LockkeeperTesting",
+            ]
+        ),
+        tests(
             "LockkeeperSimulationTests",
             [
                 "LockkeeperTestSupport", "LockkeeperDomain", "LockkeeperPlatform",
                 "LockkeeperSQLite", "LockkeeperStorage",
-                "Lockkeeper", "LockkeeperMessages", "LockkeeperTesting", "LockkeeperSimulation",
-                "lockkeeper-store-tool",
+                "Lockkeeper", "LockkeeperMessages", "LockkeeperState", "LockkeeperTesting",
+                "LockkeeperSimulation", "lockkeeper-store-tool",
             ]
         ),
         // Test tool: a process that has a store open, as Lockkeeper or as SQLite alone has it.
@@ -211,7 +229,8 @@ let package = Package(
             name: "lockkeeper-store-tool",
             dependencies: [
                 "LockkeeperDomain", "CLockkeeperPlatform", "LockkeeperPlatform",
-                "LockkeeperSQLite", "LockkeeperStorage", "Lockkeeper", "LockkeeperSimulation",
+                "LockkeeperSQLite", "LockkeeperStorage", "Lockkeeper", "LockkeeperState",
+                "LockkeeperSimulation",
             ],
             path: "Tests/lockkeeper-store-tool",
             swiftSettings: settings
@@ -221,8 +240,8 @@ let package = Package(
             [
                 "LockkeeperTestSupport", "LockkeeperDomain", "LockkeeperPlatform",
                 "LockkeeperCrypto", "Lockkeeper",
-                "LockkeeperMessages", "LockkeeperTesting", "LockkeeperSimulation",
-                "LockkeeperCommand",
+                "LockkeeperMessages", "LockkeeperState", "LockkeeperTesting",
+                "LockkeeperSimulation", "LockkeeperCommand",
             ]
         ),
         tests("HouseTests", []),

@@ -31,7 +31,7 @@ final class AccountAttachment: Sendable {
     /// What this process has claimed at the account.
     let claims = ClaimBook()
     /// What this process has synced of it.
-    let durable = DurableMark()
+    private let durable = (messages: DurableMark(), settings: DurableMark())
     private let clock: any MonotonicClock
     private let registry: RegistryHandle
     private let presence: Mutex<LockGuard?>
@@ -135,6 +135,14 @@ final class AccountAttachment: Sendable {
         // Who has looked and does not wait yet holds the lock until it does.
         monitor.withLock { _ in }
         monitor.broadcast()
+    }
+
+    /// Up to where the commits to one of the files are known to be durable.
+    func durable(of kind: StoreKind) -> DurableMark {
+        switch kind {
+        case .messages: durable.messages
+        case .settings: durable.settings
+        }
     }
 
     /// Whether who stays may go on staying.

@@ -175,6 +175,11 @@ public final class AccountDatabase: Sendable {
         }
     }
 
+    /// The ranges after a position, for the products.
+    package func changes(after position: Position?, without origin: String?) -> ChangeFeed {
+        feed(after: position, without: origin)
+    }
+
     /// The ranges after a position. The feed keeps the database: a caller that lets go of it follows.
     func feed(after position: Position?, without origin: String? = nil) -> ChangeFeed {
         feeds.feed(of: self, after: position, without: origin)
@@ -301,9 +306,10 @@ public final class AccountDatabase: Sendable {
         }
     }
 
-    /// Finishes what runs and closes every connection. Blocks; does nothing the second time.
+    /// Ends the feeds, finishes what runs and closes every connection. Blocks; does nothing the second time.
     func close() {
         guard !isClosed.exchange(true, ordering: .acquiringAndReleasing) else { return }
+        feeds.close()
         readers.close()
         writer?.close()
     }

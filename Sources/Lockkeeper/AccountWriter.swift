@@ -17,6 +17,7 @@ import Synchronization
 final class AccountWriter: @unchecked Sendable {
     let token: FencingToken
     let store: StoreIdentity
+    private let kind: StoreKind
     /// `nil` while the process is away from the account.
     private var open: StoreOpener.Writer?
     private var stay: AccountAttachment.Stay?
@@ -48,6 +49,7 @@ final class AccountWriter: @unchecked Sendable {
     ) {
         self.token = token
         store = open.store.store
+        kind = open.store.kind
         self.open = open
         self.opener = opener
         self.stay = stay
@@ -105,7 +107,7 @@ final class AccountWriter: @unchecked Sendable {
     /// Tells the others what was committed. Never waits.
     func announce(_ change: CommittedChange) {
         announcements.announce(
-            change.range(account: token.account, store: store, isDurable: false)
+            change.range(account: token.account, kind: kind, store: store, isDurable: false)
         )
     }
 
@@ -121,7 +123,7 @@ final class AccountWriter: @unchecked Sendable {
         switch durability {
         case .committed: completion(.success(()))
         case .durable:
-            let known = attachment.durable
+            let known = attachment.durable(of: kind)
             let position = commit.map { Position(store: store, commit: $0) }
             unsynced.append { result in
                 if case .success = result, let position { known.raise(to: position) }

@@ -4,7 +4,7 @@ import LockkeeperPlatform
 import LockkeeperSQLite
 import LockkeeperStorage
 
-/// One checkpoint of an account's messages, by whoever finds that it is time (5.4).
+/// One checkpoint of one of an account's files, by whoever finds that it is time (5.4).
 ///
 /// It is done under MAINTENANCE, which is only tried: one process at a time does it for everybody. A
 /// long log is first copied while writers go on; the short rest is copied under WRITER, so that the
@@ -90,7 +90,7 @@ struct Checkpoint: Sendable {
         let stay = try attachment.stay(until: deadline)
         guard let maintenance = try attachment.membership.tryAcquire(.maintenance, .exclusive)
         else { return .elsewhere }
-        let trust = try opener.files(stay).trust(in: .messages)
+        let trust = try opener.files(stay).trust(in: opener.kind)
         try trust.check()
         let step = CheckpointStep(
             trust: trust,

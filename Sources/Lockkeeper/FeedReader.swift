@@ -207,6 +207,7 @@ final class FeedReader: Sendable {
             path: workspace.paths.socket,
             request: SubscriptionRequest(
                 account: parts.token.account,
+                kind: parts.opener.kind,
                 after: position,
                 excludedOrigin: parts.excludedOrigin
             ),
@@ -329,7 +330,7 @@ final class FeedReader: Sendable {
 
     private func emit(_ range: ChangeRange, _ progress: inout FeedProgress) {
         if let origin = parts.excludedOrigin, range.origins == [origin] { return }
-        let known = parts.attachment.durable.position
+        let known = parts.attachment.durable(of: parts.opener.kind).position
         channel.send(progress.tell(range.durable(upTo: known)))
     }
 

@@ -141,7 +141,7 @@ extension AccountFiles {
         level: StoreInspection.Level,
         deadline: Deadline
     ) throws -> [InspectionFinding] {
-        let schemas = kind == .messages ? workspace.schemas : []
+        let schemas = workspace.schemas.filter { $0.kind == kind }
         let inspection = StoreInspection(
             migrations: schemas.flatMap(\.migrations),
             probes: schemas.flatMap { $0.probes(account) }

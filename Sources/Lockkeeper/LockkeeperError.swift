@@ -27,6 +27,10 @@ public struct LockkeeperError: Error, Sendable, CustomStringConvertible {
         case resync
         /// An argument cannot be used: an id, a path, an event.
         case invalidInput
+        /// There is no such thing in the account's other state: a secret, a document, a file.
+        case notFound
+        /// What is stored is of another type than what was asked for.
+        case wrongType
         /// A setting contradicts the server contract that is stored with the account.
         case contract
         /// As many packets are kept for the account as may be; this one was not.

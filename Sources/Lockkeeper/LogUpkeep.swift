@@ -1,5 +1,6 @@
 import LockkeeperDomain
 import LockkeeperLocking
+import LockkeeperNotifier
 import LockkeeperPlatform
 import LockkeeperStorage
 
@@ -79,15 +80,18 @@ struct LogUpkeep: Sendable {
         _ workspace: Workspace,
         tick: @escaping @Sendable (Workspace) -> Void = { _ in }
     ) throws {
-        let memory: [AccountID: LogWatch] = [:]
+        let memory: [StreamName: LogWatch] = [:]
         ticker = try HostTicker("lk-upkeep", workspace, memory: memory) { workspace, watches in
             tick(workspace)
             // What cannot be read now is looked at again with the next tick.
             let records = (try? workspace.registry.use { try $0.accounts() }) ?? []
-            for record in records where record.messagesFile > 0 {
-                var watch = watches[record.id] ?? LogWatch()
-                Self.look(at: record, in: workspace, &watch, SystemClock())
-                watches[record.id] = watch
+            for record in records {
+                for kind in StoreKind.allCases where record.fileNumber(of: kind) > 0 {
+                    let name = StreamName(record.id, kind)
+                    var watch = watches[name] ?? LogWatch()
+                    Self.look(at: record, kind, in: workspace, &watch, SystemClock())
+                    watches[name] = watch
+                }
             }
         }
     }
@@ -97,12 +101,13 @@ struct LogUpkeep: Sendable {
 
     private static func look(
         at record: AccountRecord,
+        _ kind: StoreKind,
         in workspace: Workspace,
         _ watch: inout LogWatch,
         _ clock: SystemClock
     ) {
         let paths = workspace.paths.account(directory: record.directory)
-        let log = paths.file(of: .messages, number: record.messagesFile) + "-wal"
+        let log = paths.file(of: kind, number: record.fileNumber(of: kind)) + "-wal"
         guard let status = try? FileSystem.status(log) else { return }
         let stamp = LogWatch.Stamp(byteCount: status.size, modified: status.modified)
         let step = watch.look(stamp, now: clock.now(), limits: workspace.limits)
@@ -111,7 +116,7 @@ struct LogUpkeep: Sendable {
         // stands in nobody's way.
         let outcome = try? Checkpoint(
             attachment: workspace.attach(record.id),
-            opener: StoreOpener(workspace: workspace, account: record.id)
+            opener: StoreOpener(workspace: workspace, account: record.id, kind: kind)
         ).run(isIdle: step == .empty)
         watch.end(outcome, now: clock.now(), retry: workspace.limits.checkpointRetry)
     }

@@ -1,3 +1,4 @@
+package import LockkeeperDomain
 package import LockkeeperSQLite
 package import LockkeeperStorage
 
@@ -16,6 +17,8 @@ package typealias UpkeepStep =
 public struct Schema: Sendable {
     /// Whose tables they are: "messages", or the app's name.
     public let owner: String
+    /// In which of an account's files they stand.
+    package let kind: StoreKind
     package let migrations: [Migration]
     /// How its owner takes packets that were kept as files; `nil` where it takes none.
     package let intake: PacketIntake?
@@ -32,6 +35,7 @@ public struct Schema: Sendable {
 
     package init(
         owner: String,
+        kind: StoreKind = .messages,
         migrations: [Migration],
         intake: PacketIntake? = nil,
         probes: @escaping @Sendable (AccountInfo) -> [StoreInspection.Probe] = { _ in [] },
@@ -40,6 +44,7 @@ public struct Schema: Sendable {
         notes: @escaping @Sendable (Connection) throws -> [String] = { _ in [] }
     ) {
         self.owner = owner
+        self.kind = kind
         self.migrations = migrations
         self.intake = intake
         self.probes = probes
@@ -75,7 +80,7 @@ public struct Schema: Sendable {
 extension Workspace {
     /// The migrations above Storage's own that this program knows for a database of an account.
     func migrations(for kind: StoreKind) -> [Migration] {
-        kind == .messages ? schemas.flatMap(\.migrations) : []
+        schemas.filter { $0.kind == kind }.flatMap(\.migrations)
     }
 
     /// All of them.

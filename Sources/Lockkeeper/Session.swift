@@ -15,24 +15,25 @@ public final class Session: Sendable {
 
     let attachment: AccountAttachment
     package let workspace: Workspace
-    private let feeds: FeedFactory
     private let ending: SessionEnding
+    /// Opened with the first use: a helper that only stores messages pays for one file.
+    private let settings: Monitor<SettingsFile>
     private let isClosed = Atomic<Bool>(false)
 
     init(
         account: AccountInfo,
         database: AccountDatabase,
         attachment: AccountAttachment,
-        feeds: FeedFactory,
         ending: SessionEnding,
-        workspace: Workspace
+        workspace: Workspace,
+        openSettings: @escaping @Sendable () throws -> AccountDatabase
     ) {
         self.account = account
         self.database = database
         self.attachment = attachment
-        self.feeds = feeds
         self.ending = ending
         self.workspace = workspace
+        settings = Monitor(.unopened(openSettings))
     }
 
     /// The account and generation that every write carries.
@@ -63,17 +64,67 @@ public final class Session: Sendable {
         database.feed(after: position, without: origin)
     }
 
+    /// The account's second database, in which its settings are: of the same kind as the first, with
+    /// a fence, a log and commit numbers of its own, under the same admission. Opened when it is first
+    /// asked for.
+    ///
+    /// - Throws: ``LockkeeperError`` as for opening the account; `closed` once the session closed.
+    package func settingsDatabase() async throws -> AccountDatabase {
+        try await blocking("lk-open") { [self] in
+            try ErrorMapping.mapped("account \(token.account)") { try openSettings() }
+        }
+    }
+
+    private enum SettingsFile: Sendable {
+        case unopened(@Sendable () throws -> AccountDatabase)
+        case opening
+        case open(AccountDatabase)
+        case closed
+    }
+
+    /// Opens it, or waits for the thread that does.
+    private func openSettings() throws -> AccountDatabase {
+        let found = settings.wait(until: .never) { file -> SettingsFile? in
+            if case .opening = file { return nil }
+            defer { if case .unopened = file { file = .opening } }
+            return file
+        }
+        switch found {
+        case .open(let database): return database
+        case .closed, .opening, nil: throw LockkeeperError.closed("account \(token.account)")
+        case .unopened(let open):
+            let opened = Result { try open() }
+            settings.withLock { file in
+                switch opened {
+                case .success(let database): file = .open(database)
+                case .failure: file = .unopened(open)
+                }
+            }
+            settings.broadcast()
+            return try opened.get()
+        }
+    }
+
+    /// Waits for an opening that is under way, and lets nobody open it any more. Blocks.
+    private func closeSettings() {
+        let found = settings.wait(until: .never) { file -> SettingsFile? in
+            if case .opening = file { return nil }
+            defer { file = .closed }
+            return file
+        }
+        if case .open(let database)? = found { database.close() }
+    }
+
     /// Finishes what runs, tells those who wait that the session closed, and closes every connection.
     public func close() async {
         guard !isClosed.exchange(true, ordering: .acquiringAndReleasing) else { return }
-        feeds.close()
-        let database = database
         // Closing cannot fail; `blocking` only moves it off the cooperative pool.
-        try? await blocking("lk-close") {
+        try? await blocking("lk-close") { [self] in
             database.upkeep?.close()
             database.inbox?.close()
             database.packets?.close()
             database.close()
+            closeSettings()
         }
     }
 

@@ -32,20 +32,68 @@ struct SessionBuilder {
             }
             try files.prepare(deadline: workspace.deadlineOfOpening())
         }
+        let chores = isReadOnly ? Chores() : Chores(workspace, attachment)
+        let ending = SessionEnding(wallClock: workspace.wallClock)
+        let database = try database(
+            opener,
+            files.stay,
+            users,
+            chores,
+            ending: ending,
+            isReadOnly: isReadOnly
+        )
+        try? attachment.membership.setActivity(.idle)
+        let session = Session(
+            account: info,
+            database: database,
+            attachment: attachment,
+            ending: ending,
+            workspace: workspace,
+            openSettings: { [self, weak attachment] in
+                guard let attachment else { throw LockkeeperError.closed("account \(info.id)") }
+                return try settings(of: attachment, ending: ending, isReadOnly: isReadOnly)
+            }
+        )
+        chores.attach(session)
+        return session
+    }
+
+    /// Opens the account's settings, under the same generation. Blocks.
+    private func settings(
+        of attachment: AccountAttachment,
+        ending: SessionEnding,
+        isReadOnly: Bool
+    ) throws -> AccountDatabase {
+        let opener = StoreOpener(workspace: workspace, account: token.account, kind: .settings)
+        let users = opener.users(attachment)
+        let stay = try attachment.stay(until: workspace.deadlineOfOpening())
+        return try users.naming {
+            try database(
+                opener,
+                stay,
+                users,
+                Chores(),
+                ending: ending,
+                isReadOnly: isReadOnly
+            )
+        }
+    }
+
+    private func database(
+        _ opener: StoreOpener,
+        _ stay: AccountAttachment.Stay,
+        _ users: DatabaseUsers,
+        _ chores: Chores,
+        ending: SessionEnding,
+        isReadOnly: Bool
+    ) throws -> AccountDatabase {
+        let attachment = stay.attachment
         let (clock, waitMax) = (workspace.clock, workspace.limits.admissionWaitMax)
         let openReader: @Sendable () throws -> StoreOpener.Reader = { [attachment] in
             let deadline = Deadline(after: waitMax, from: clock.now())
             return try users.naming { try opener.reader(try attachment.stay(until: deadline)) }
         }
-        let writer = isReadOnly ? nil : try makeWriter(files.stay, opener, users)
-        let folder = InboxFolder(account: attachment.paths.directory)
-        let intake = isReadOnly ? nil : workspace.packetIntake
-        let inbox = intake.map { SessionInbox(.files, workspace, folder: folder, intake: $0) }
-        let packets = intake.map { SessionInbox(.rows, workspace, folder: folder, intake: $0) }
-        let upkeep =
-            isReadOnly
-            ? nil : SessionUpkeep(workspace, steps: workspace.schemas.flatMap(\.upkeep))
-        let ending = SessionEnding(wallClock: workspace.wallClock)
+        let writer = isReadOnly ? nil : try makeWriter(stay, opener, users)
         let feeds = FeedFactory(
             parts: FeedReader.Parts(
                 token: token,
@@ -57,9 +105,9 @@ struct SessionBuilder {
                 opener: opener
             )
         )
-        let database = AccountDatabase(
+        return AccountDatabase(
             token: token,
-            store: try writer?.store ?? identity(opener.reader(files.stay)),
+            store: try writer?.store ?? identity(opener.reader(stay)),
             writer: writer,
             readers: ReaderPool(
                 threadCountMax: workspace.limits.readerCountMax,
@@ -68,27 +116,14 @@ struct SessionBuilder {
             ),
             users: users,
             feeds: feeds,
-            inbox: inbox,
-            upkeep: upkeep,
-            packets: packets,
+            inbox: chores.inbox,
+            upkeep: chores.upkeep,
+            packets: chores.packets,
             limits: workspace.limits,
             clock: workspace.clock,
             requiredState: isReadOnly ? nil : .active,
             ending: ending
         )
-        try? attachment.membership.setActivity(.idle)
-        let session = Session(
-            account: info,
-            database: database,
-            attachment: attachment,
-            feeds: feeds,
-            ending: ending,
-            workspace: workspace
-        )
-        inbox?.attach(session)
-        upkeep?.attach(session)
-        packets?.attach(session)
-        return session
     }
 
     private func makeWriter(
@@ -119,5 +154,31 @@ struct SessionBuilder {
     private func identity(_ reader: StoreOpener.Reader) throws -> StoreIdentity {
         defer { try? reader.store.close() }
         return reader.store.store
+    }
+}
+
+/// What a session does beside what it is asked for; nothing, where it only reads or holds settings.
+private struct Chores {
+    var inbox: SessionInbox?
+    var packets: SessionInbox?
+    var upkeep: SessionUpkeep?
+
+    init() {}
+
+    init(_ workspace: Workspace, _ attachment: AccountAttachment) {
+        if let intake = workspace.packetIntake {
+            let folder = InboxFolder(account: attachment.paths.directory)
+            inbox = SessionInbox(.files, workspace, folder: folder, intake: intake)
+            packets = SessionInbox(.rows, workspace, folder: folder, intake: intake)
+        }
+        // What there is to do is done to messages.
+        let schemas = workspace.schemas.filter { $0.kind == .messages }
+        upkeep = SessionUpkeep(workspace, steps: schemas.flatMap(\.upkeep))
+    }
+
+    func attach(_ session: Session) {
+        inbox?.attach(session)
+        upkeep?.attach(session)
+        packets?.attach(session)
     }
 }

@@ -5,16 +5,16 @@ import LockkeeperPlatform
 import LockkeeperStorage
 import Synchronization
 
-/// Reads the commit logs of accounts for the hub, on the hub's reading thread.
+/// Reads the commit logs of accounts' files for the hub, on the hub's reading thread.
 ///
-/// A reader is opened when an account is asked for and kept; where it fails it is opened anew for
+/// A reader is opened when a file is asked for and kept; where it fails it is opened anew for
 /// the next question, and where the process leaves the account it is closed.
 ///
 /// Lock rule: the mutex of a reader is held while it reads, by the hub's one reading thread; who
 /// leaves the account waits for that.
 final class StoreLogs: HubSource {
     private weak let workspace: Workspace?
-    private let readers = Mutex<[AccountID: LogReader]>([:])
+    private let readers = Mutex<[StreamName: LogReader]>([:])
 
     /// Commits that are read from a log at once.
     private static let readMax = 256
@@ -24,15 +24,15 @@ final class StoreLogs: HubSource {
 
     init(_ workspace: Workspace) { self.workspace = workspace }
 
-    func read(_ account: AccountID, after position: Position?) throws -> LogReading? {
+    func read(_ stream: StreamName, after position: Position?) throws -> LogReading? {
         guard let workspace,
-            let record = try workspace.registry.use({ try $0.account(account) }),
-            record.messagesFile > 0
+            let record = try workspace.registry.use({ try $0.account(stream.account) }),
+            record.fileNumber(of: stream.kind) > 0
         else {
-            readers.withLock { $0[account] = nil }
+            readers.withLock { $0[stream] = nil }
             return nil
         }
-        let log = try reader(of: account, in: workspace)
+        let log = try reader(of: stream, in: workspace)
         // Read before the log: what it says of is in there.
         let known = log.durable
         return try log.use { try read($0, after: position, durableUpTo: known) }
@@ -69,34 +69,41 @@ final class StoreLogs: HubSource {
         )
     }
 
-    private func reader(of account: AccountID, in workspace: Workspace) throws -> LogReader {
-        if let known = readers.withLock({ $0[account] }), !known.isOfRemoved { return known }
-        let attachment = try workspace.attach(account)
-        let opener = StoreOpener(workspace: workspace, account: account)
-        let reader = LogReader(attachment) { [weak attachment] in
+    private func reader(of stream: StreamName, in workspace: Workspace) throws -> LogReader {
+        if let known = readers.withLock({ $0[stream] }), !known.isOfRemoved { return known }
+        let attachment = try workspace.attach(stream.account)
+        let opener = StoreOpener(
+            workspace: workspace,
+            account: stream.account,
+            kind: stream.kind
+        )
+        let reader = LogReader(attachment, stream.kind) { [weak attachment] in
             guard let attachment else { throw LockingError.closed }
             let kernel = SystemClock()
             let soon = Deadline(after: Self.patience, from: kernel.now())
             return try opener.reader(try attachment.stay(until: soon), for: .hub)
         }
-        readers.withLock { $0[account] = reader }
+        readers.withLock { $0[stream] = reader }
         return reader
     }
 }
 
-/// The hub's reader of one account.
+/// The hub's reader of one file of an account.
 // Safe to share because the reader is touched only under the mutex.
 private final class LogReader: Occupant, @unchecked Sendable {
     private let attachment: AccountAttachment
+    private let kind: StoreKind
     private let open: @Sendable () throws -> StoreOpener.Reader
     private let mutex = Mutex(())
     private var reader: StoreOpener.Reader?
 
     init(
         _ attachment: AccountAttachment,
+        _ kind: StoreKind,
         open: @escaping @Sendable () throws -> StoreOpener.Reader
     ) {
         self.attachment = attachment
+        self.kind = kind
         self.open = open
         attachment.add(self)
     }
@@ -105,7 +112,7 @@ private final class LogReader: Occupant, @unchecked Sendable {
     var isOfRemoved: Bool { attachment.isRemoved }
 
     /// What this process has synced of the account.
-    var durable: Position? { attachment.durable.position }
+    var durable: Position? { attachment.durable(of: kind).position }
 
     func use<Value>(_ body: (StoreReader) throws -> Value) throws -> Value {
         try mutex.withLock { _ in

@@ -4,11 +4,18 @@ import LockkeeperPlatform
 import LockkeeperSQLite
 import LockkeeperStorage
 
-/// Opens an account's current messages file for the parts of a session. Which file that is, is read
+/// Opens one of an account's current files for the parts of a session. Which file that is, is read
 /// from the registry each time: after exclusive work it is another one.
 struct StoreOpener: Sendable {
     let workspace: Workspace
     let account: AccountID
+    let kind: StoreKind
+
+    init(workspace: Workspace, account: AccountID, kind: StoreKind = .messages) {
+        self.workspace = workspace
+        self.account = account
+        self.kind = kind
+    }
 
     private var environment: StoreEnvironment { workspace.environment }
 
@@ -24,9 +31,9 @@ struct StoreOpener: Sendable {
         for purpose: ReadPurpose = .query
     ) throws -> Reader {
         let store = try StoreReader(
-            path: try files(stay).path(of: .messages),
+            path: try files(stay).path(of: kind),
             account: account,
-            migrator: workspace.migrator(for: .messages),
+            migrator: workspace.migrator(for: kind),
             environment: environment,
             busyDeadline: deadline(),
             purpose: purpose,
@@ -46,12 +53,12 @@ struct StoreOpener: Sendable {
     /// Opens the connection that commits.
     func writer(_ stay: AccountAttachment.Stay) throws -> Writer {
         let files = files(stay)
-        let trust = try files.trust(in: .messages)
+        let trust = try files.trust(in: kind)
         let store = try StoreWriter(
             path: trust.path,
             account: account,
             origin: workspace.name,
-            migrator: workspace.migrator(for: .messages),
+            migrator: workspace.migrator(for: kind),
             environment: environment,
             busyDeadline: deadline()
         )
@@ -71,7 +78,7 @@ struct StoreOpener: Sendable {
     /// because a descriptor that was opened later is not told that theirs failed.
     func log(_ stay: AccountAttachment.Stay) throws -> Log {
         let files = files(stay)
-        let trust = try files.trust(in: .messages)
+        let trust = try files.trust(in: kind)
         let connection = try StoreFile.open(
             trust.path,
             for: .maintaining,

@@ -2,6 +2,7 @@ import Lockkeeper
 import LockkeeperDomain
 import LockkeeperMessages
 import LockkeeperPlatform
+import LockkeeperState
 
 /// What a command runs in: the console, and what the global options say.
 struct CommandContext: Sendable {
@@ -65,7 +66,7 @@ struct CommandContext: Sendable {
             at: root,
             name: name,
             role: role,
-            schemas: [.messages],
+            schemas: [.messages, .state],
             limits: limits
         )
     }

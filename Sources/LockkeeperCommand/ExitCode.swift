@@ -31,7 +31,8 @@ enum ExitCode: Int32, Sendable, CaseIterable {
     init(_ code: LockkeeperError.Code) {
         self =
             switch code {
-            case .invalidInput, .contract: .usage
+            case .notFound: .found
+            case .invalidInput, .contract, .wrongType: .usage
             case .unknownAccount, .accountRemoved: .unknownAccount
             case .accountInactive, .hostRunning, .newerSchema, .migrationFailed: .unavailable
             case .accountExists, .unsupportedFileSystem: .cannotCreate

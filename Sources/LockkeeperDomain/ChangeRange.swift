@@ -22,6 +22,8 @@ public struct TableChange: Sendable, Hashable {
 public struct ChangeRange: Sendable, Hashable {
     /// The account whose store changed.
     public let account: AccountID
+    /// Which of the account's files changed.
+    public let kind: StoreKind
     /// The store.
     public let store: StoreIdentity
     /// The generation under which the commits happened.
@@ -52,6 +54,7 @@ public struct ChangeRange: Sendable, Hashable {
     /// A range of commits.
     public init(
         account: AccountID,
+        kind: StoreKind = .messages,
         store: StoreIdentity,
         generation: Generation,
         predecessor: CommitNumber,
@@ -64,6 +67,7 @@ public struct ChangeRange: Sendable, Hashable {
     ) {
         precondition(predecessor < commits.lowerBound, "a predecessor lies before its range")
         self.account = account
+        self.kind = kind
         self.store = store
         self.generation = generation
         self.predecessor = predecessor

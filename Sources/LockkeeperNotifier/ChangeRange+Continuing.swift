@@ -11,6 +11,7 @@ extension ChangeRange {
         precondition(told < last, "a range continues only where something of it is new")
         return ChangeRange(
             account: account,
+            kind: kind,
             store: store,
             generation: generation,
             predecessor: told,

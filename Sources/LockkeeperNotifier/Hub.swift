@@ -93,8 +93,8 @@ package final class Hub: Sendable {
     /// Passes on commits of this process; the others' come through the socket. Never waits.
     package func announce(_ range: ChangeRange) { mailbox.post(range) }
 
-    /// Has an account's log read, because its files moved and nobody announced anything yet.
-    package func look(at account: AccountID) { mailbox.post(lookAt: account) }
+    /// Has a stream's log read, because its file moved and nobody announced anything yet.
+    package func look(at stream: StreamName) { mailbox.post(lookAt: stream) }
 
     /// Tells an account's subscribers that the right to write it has changed hands, after what its
     /// log still holds of the old generation.

@@ -90,8 +90,8 @@ final class HubLoop {
             if ready != [] { serve(connection, ready, at: now) }
         }
         if poll.ready(at: Self.listenerIndex) != [] { accept(at: now) }
-        for account in watches.takeDue(at: now, head: machine.head(of:)) {
-            machine.look(at: account)
+        for stream in watches.takeDue(at: now, head: machine.head(of:)) {
+            machine.look(at: stream)
         }
         machine.endRound(at: now)
         if nextTick.hasPassed(at: now) { tick(at: now) }
@@ -119,11 +119,11 @@ final class HubLoop {
     private func takeMail(at now: MonotonicInstant) -> Bool {
         let mail = mailbox.take()
         for range in mail.announcements { machine.announce(range) }
-        for account in mail.looks { machine.look(at: account) }
+        for stream in mail.looks { machine.look(at: stream) }
         for (request, outcome) in mail.outcomes {
             machine.finish(request, outcome, at: now)
             if case .reading(let log) = outcome, let path = log.logPath {
-                watches.follow(request.account, at: path, now: now)
+                watches.follow(request.stream, at: path, now: now)
             }
         }
         for (account, change) in mail.changes { machine.changeGeneration(of: account, to: change) }

@@ -15,8 +15,8 @@ final class HubMailbox: Sendable {
     /// What has come since the last look.
     struct Content: Sendable {
         var announcements: [ChangeRange] = []
-        /// Accounts whose logs are to be read.
-        var looks: Set<AccountID> = []
+        /// Streams whose logs are to be read.
+        var looks: Set<StreamName> = []
         var changes: [(account: AccountID, change: GenerationChange)] = []
         var outcomes: [(request: ReadRequest, outcome: ReadOutcome)] = []
         var isStopping = false
@@ -50,14 +50,14 @@ final class HubMailbox: Sendable {
             } else if content.announcements.count < announcementCountMax {
                 content.announcements.append(range)
             } else {
-                content.looks.insert(range.account)
+                content.looks.insert(range.stream)
             }
         }
         wake.signal()
     }
 
-    func post(lookAt account: AccountID) {
-        content.withLock { _ = $0.looks.insert(account) }
+    func post(lookAt stream: StreamName) {
+        content.withLock { _ = $0.looks.insert(stream) }
         wake.signal()
     }
 

@@ -30,5 +30,5 @@ package protocol HubSource: Sendable {
     ///
     /// - Returns: `nil` when there is no such account.
     /// - Throws: Any error when the account cannot be read now; who asked is told so.
-    func read(_ account: AccountID, after position: Position?) throws -> LogReading?
+    func read(_ stream: StreamName, after position: Position?) throws -> LogReading?
 }

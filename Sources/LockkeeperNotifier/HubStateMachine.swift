@@ -7,7 +7,7 @@ struct ConnectionID: Sendable, Hashable {
 
 /// What the hub wants to know from an account's log.
 struct ReadRequest: Sendable, Hashable {
-    let account: AccountID
+    let stream: StreamName
     /// From where; `nil` where only the head is wanted.
     let after: Position?
     let purpose: Purpose
@@ -32,7 +32,7 @@ enum ReadOutcome: Sendable {
 /// Which range goes to whom, as a pure value: inputs in, actions and lines out, time as a
 /// parameter, no socket and no log.
 ///
-/// Accounts are streams (see ``AccountStream``), connections that asked are subscriptions (see
+/// Accounts' files are streams (see ``AccountStream``), connections that asked are subscriptions (see
 /// ``Subscription``). The hub keeps nothing for an account that nobody listens to.
 ///
 /// What may be trusted (I-7):
@@ -44,11 +44,11 @@ enum ReadOutcome: Sendable {
 /// 4. At most one reading is outstanding per account and per subscription.
 struct HubStateMachine: Sendable {
     private let limits: Limits
-    private var streams: [AccountID: AccountStream] = [:]
+    private var streams: [StreamName: AccountStream] = [:]
     private var subscriptions: [ConnectionID: Subscription] = [:]
     private var serial: UInt64 = 0
     /// Streams that took ranges since the last round.
-    private var touched: Set<AccountID> = []
+    private var touched: Set<StreamName> = []
     private var active: Set<ConnectionID> = []
     private var actions: [Action] = []
 
@@ -68,9 +68,9 @@ struct HubStateMachine: Sendable {
     /// Whether a connection has subscribed.
     func hasSubscription(_ connection: ConnectionID) -> Bool { subscriptions[connection] != nil }
 
-    /// The newest commit that is known of an account; `nil` where nobody listens to it.
-    func head(of account: AccountID) -> CommitNumber? {
-        streams[account].map { $0.head?.head ?? CommitNumber(0) }
+    /// The newest commit that is known of a stream; `nil` where nobody listens to it.
+    func head(of name: StreamName) -> CommitNumber? {
+        streams[name].map { $0.head?.head ?? CommitNumber(0) }
     }
 
     /// When held ranges are due, if there are any.
@@ -110,45 +110,45 @@ struct HubStateMachine: Sendable {
             backlogMax: limits.subscriberBacklogMax
         )
         let purpose = ReadRequest.Purpose.subscriber(connection, serial: serial)
-        streams[request.account, default: AccountStream(serial: serial)].subscribers
+        streams[request.stream, default: AccountStream(serial: serial)].subscribers
             .append(connection)
         actions.append(
-            .read(ReadRequest(account: request.account, after: request.after, purpose: purpose))
+            .read(ReadRequest(stream: request.stream, after: request.after, purpose: purpose))
         )
     }
 
     /// A connection is gone, or wants to hear nothing more.
     mutating func leave(_ connection: ConnectionID) {
         active.remove(connection)
-        guard let account = subscriptions.removeValue(forKey: connection)?.request.account else {
+        guard let name = subscriptions.removeValue(forKey: connection)?.request.stream else {
             return
         }
-        streams[account]?.subscribers.removeAll { $0 == connection }
-        if streams[account]?.subscribers.isEmpty == true {
-            streams[account] = nil
-            touched.remove(account)
+        streams[name]?.subscribers.removeAll { $0 == connection }
+        if streams[name]?.subscribers.isEmpty == true {
+            streams[name] = nil
+            touched.remove(name)
         }
     }
 
     /// A writer tells of its commits.
     mutating func announce(_ range: ChangeRange) {
-        guard let verdict = streams[range.account]?.accept(range, isFromLog: false) else { return }
+        guard let verdict = streams[range.stream]?.accept(range, isFromLog: false) else { return }
         switch verdict {
-        case .taken: touched.insert(range.account)
+        case .taken: touched.insert(range.stream)
         case .known: break
-        case .needsLog: look(at: range.account)
+        case .needsLog: look(at: range.stream)
         }
     }
 
     /// Somebody committed, or may have: the log is read.
-    mutating func look(at account: AccountID) {
-        guard streams[account]?.beginReading() == true, let stream = streams[account] else {
+    mutating func look(at name: StreamName) {
+        guard streams[name]?.beginReading() == true, let stream = streams[name] else {
             return
         }
         actions.append(
             .read(
                 ReadRequest(
-                    account: account,
+                    stream: name,
                     after: stream.head?.position,
                     purpose: .stream(serial: stream.serial)
                 )
@@ -159,38 +159,44 @@ struct HubStateMachine: Sendable {
     /// The right to write an account has changed hands. What the log still holds of the old
     /// generation is sent first.
     mutating func changeGeneration(of account: AccountID, to change: GenerationChange) {
-        guard let stream = streams[account] else { return }
+        for kind in StoreKind.allCases {
+            changeGeneration(of: StreamName(account, kind), to: change)
+        }
+    }
+
+    private mutating func changeGeneration(of name: StreamName, to change: GenerationChange) {
+        guard let stream = streams[name] else { return }
         let known = max(
             stream.head?.generation ?? Generation(0),
             stream.announcedChange?.generation ?? Generation(0)
         )
         guard change.generation > known else { return }
-        streams[account]?.announcedChange = change
-        look(at: account)
+        streams[name]?.announcedChange = change
+        look(at: name)
     }
 
     /// A reading has come back.
     mutating func finish(_ request: ReadRequest, _ outcome: ReadOutcome, at now: MonotonicInstant) {
         switch request.purpose {
         case .stream(let serial):
-            guard streams[request.account]?.serial == serial else { return }
-            finishStream(request.account, outcome, at: now)
+            guard streams[request.stream]?.serial == serial else { return }
+            finishStream(request.stream, outcome, at: now)
         case .subscriber(let connection, let serial):
             guard subscriptions[connection]?.serial == serial else { return }
-            finishSubscriber(connection, request.account, outcome, at: now)
+            finishSubscriber(connection, request.stream, outcome, at: now)
         }
     }
 
     /// The end of a round of inputs: what is due is passed on.
     mutating func endRound(at now: MonotonicInstant) {
-        for account in touched where streams[account]?.isDue(at: now) == true {
-            broadcast(account, at: now)
+        for name in touched where streams[name]?.isDue(at: now) == true {
+            broadcast(name, at: now)
         }
     }
 
     /// The slow poll: heartbeats, and a look at every log for commits that nobody announced.
     mutating func tick(at now: MonotonicInstant) {
-        for account in streams.keys { look(at: account) }
+        for name in streams.keys { look(at: name) }
         active.formUnion(subscriptions.keys)
     }
 
@@ -212,7 +218,7 @@ struct HubStateMachine: Sendable {
             actions.append(
                 .read(
                     ReadRequest(
-                        account: subscription.request.account,
+                        stream: subscription.request.stream,
                         after: position,
                         purpose: .subscriber(connection, serial: subscription.serial)
                     )
@@ -231,23 +237,23 @@ struct HubStateMachine: Sendable {
 // What the readings do.
 extension HubStateMachine {
     private mutating func finishStream(
-        _ account: AccountID,
+        _ name: StreamName,
         _ outcome: ReadOutcome,
         at now: MonotonicInstant
     ) {
-        guard let reading = streams[account]?.endReading() else { return }
-        let change = reading.isRepeated ? nil : streams[account]?.announcedChange
+        guard let reading = streams[name]?.endReading() else { return }
+        let change = reading.isRepeated ? nil : streams[name]?.announcedChange
         switch outcome {
         case .reading(let log):
-            absorb(log, of: account, asked: reading, announced: change, at: now)
-            if reading.isRepeated { look(at: account) }
+            absorb(log, of: name, asked: reading, announced: change, at: now)
+            if reading.isRepeated { look(at: name) }
         case .failed, .unknownAccount:
             // The store may be closed for good after a switch: the line does not wait for it.
-            if let change = streams[account]?.announcedChange {
-                departAll(from: account, change, at: now, readsLog: false)
+            if let change = streams[name]?.announcedChange {
+                departAll(from: name, change, at: now, readsLog: false)
             } else if case .unknownAccount = outcome {
-                for connection in streams[account]?.subscribers ?? [] {
-                    refuseUnknown(connection, account)
+                for connection in streams[name]?.subscribers ?? [] {
+                    refuseUnknown(connection, name)
                 }
             }
         }
@@ -255,28 +261,28 @@ extension HubStateMachine {
 
     private mutating func finishSubscriber(
         _ connection: ConnectionID,
-        _ account: AccountID,
+        _ name: StreamName,
         _ outcome: ReadOutcome,
         at now: MonotonicInstant
     ) {
         switch outcome {
         case .reading(let log):
             // First what concerns everybody, so that this subscriber is offered it as well.
-            absorb(log, of: account, asked: nil, announced: nil, at: now)
+            absorb(log, of: name, asked: nil, announced: nil, at: now)
             subscriptions[connection]?.begin(with: log)
             subscriptions[connection]?.absorb(log)
             active.insert(connection)
-            if let head = streams[account]?.head {
+            if let head = streams[name]?.head {
                 if head.generation > log.head.generation {
                     // The reading is older than the end of its generation: the rest is read first.
                     subscriptions[connection]?.fallBehind()
                     subscriptions[connection]?.depart(head.change)
                 }
                 if log.head.head > head.head || log.head.generation > head.generation {
-                    look(at: account)
+                    look(at: name)
                 }
             }
-        case .unknownAccount: refuseUnknown(connection, account)
+        case .unknownAccount: refuseUnknown(connection, name)
         case .failed(let reason):
             subscriptions[connection]?.readFailed()
             if subscriptions[connection]?.isAwaiting == true {
@@ -290,13 +296,13 @@ extension HubStateMachine {
     /// Brings the stream up to what a reading shows, and tells everybody.
     private mutating func absorb(
         _ log: LogReading,
-        of account: AccountID,
+        of name: StreamName,
         asked: AccountStream.Reading?,
         announced: GenerationChange?,
         at now: MonotonicInstant
     ) {
-        guard let known = streams[account]?.head else {
-            streams[account]?.restart(at: log.head)
+        guard let known = streams[name]?.head else {
+            streams[name]?.restart(at: log.head)
             return
         }
         // A reading for everybody starts at the hub's own head. The log may not reach back that
@@ -304,35 +310,35 @@ extension HubStateMachine {
         let isShort = asked?.headWhenAsked.map { log.head.head < $0 } ?? false
         let isCut = asked?.headWhenAsked != nil && log.ranges == nil
         if log.head.store != known.store || isShort || isCut {
-            return restart(account, at: log.head)
+            return restart(name, at: log.head)
         }
         for range in log.ranges ?? [] {
-            if streams[account]?.accept(range, isFromLog: true) == .taken {
-                touched.insert(account)
+            if streams[name]?.accept(range, isFromLog: true) == .taken {
+                touched.insert(name)
             }
         }
-        streams[account]?.head?.oldest = log.head.oldest
-        guard let head = streams[account]?.head, head.head >= log.head.head else {
+        streams[name]?.head?.oldest = log.head.oldest
+        guard let head = streams[name]?.head, head.head >= log.head.head else {
             // The source gave a part: the rest is asked for.
-            if asked != nil { look(at: account) }
+            if asked != nil { look(at: name) }
             return
         }
         var change = log.head.change
         if let announced, announced.generation > change.generation { change = announced }
         if change.generation > head.generation {
-            departAll(from: account, change, at: now, readsLog: true)
+            departAll(from: name, change, at: now, readsLog: true)
         }
     }
 
     /// The hub's own place in the log is void. The subscribers' places need not be: each has the
     /// log read from its own, which says whether it can go on, must resync, or has to leave.
-    private mutating func restart(_ account: AccountID, at head: StoreHead) {
-        streams[account]?.restart(at: head)
-        touched.remove(account)
-        if let change = streams[account]?.announcedChange, change.generation <= head.generation {
-            streams[account]?.announcedChange = nil
+    private mutating func restart(_ name: StreamName, at head: StoreHead) {
+        streams[name]?.restart(at: head)
+        touched.remove(name)
+        if let change = streams[name]?.announcedChange, change.generation <= head.generation {
+            streams[name]?.announcedChange = nil
         }
-        for connection in streams[account]?.subscribers ?? [] {
+        for connection in streams[name]?.subscribers ?? [] {
             subscriptions[connection]?.fallBehind()
             subscriptions[connection]?.depart(head.change)
             active.insert(connection)
@@ -341,16 +347,16 @@ extension HubStateMachine {
 
     /// Everybody who listens under an older generation is told the new one.
     private mutating func departAll(
-        from account: AccountID,
+        from name: StreamName,
         _ change: GenerationChange,
         at now: MonotonicInstant,
         readsLog: Bool
     ) {
-        broadcast(account, at: now)
-        streams[account]?.head?.generation = change.generation
-        streams[account]?.head?.state = change.state
-        streams[account]?.announcedChange = nil
-        for connection in streams[account]?.subscribers ?? [] {
+        broadcast(name, at: now)
+        streams[name]?.head?.generation = change.generation
+        streams[name]?.head?.state = change.state
+        streams[name]?.announcedChange = nil
+        for connection in streams[name]?.subscribers ?? [] {
             if readsLog {
                 subscriptions[connection]?.depart(change)
             } else {
@@ -360,29 +366,33 @@ extension HubStateMachine {
         }
     }
 
-    private mutating func broadcast(_ account: AccountID, at now: MonotonicInstant) {
-        touched.remove(account)
+    private mutating func broadcast(_ name: StreamName, at now: MonotonicInstant) {
+        touched.remove(name)
         let ranges =
-            streams[account]?.takeHeld(at: now, mergeWait: limits.notifierMergeWait) ?? []
+            streams[name]?.takeHeld(at: now, mergeWait: limits.notifierMergeWait) ?? []
         for range in ranges {
             // Encoded once for everybody.
             let encoded = EncodedRange(range: range, line: encode(range))
-            for connection in streams[account]?.subscribers ?? [] {
+            for connection in streams[name]?.subscribers ?? [] {
                 subscriptions[connection]?.offer(encoded)
                 active.insert(connection)
             }
         }
     }
 
-    private mutating func refuseUnknown(_ connection: ConnectionID, _ account: AccountID) {
+    private mutating func refuseUnknown(_ connection: ConnectionID, _ name: StreamName) {
         actions.append(
-            .refuse(connection, code: "unknown-account", reason: "there is no account \(account)")
+            .refuse(
+                connection,
+                code: "unknown-account",
+                reason: "there is no account \(name.account)"
+            )
         )
     }
 
     /// A range that no line can hold, with thousands of tables: the subscriber reads a snapshot.
     private mutating func resync(_ connection: ConnectionID, past range: ChangeRange) {
-        guard var head = streams[range.account]?.head else { return }
+        guard var head = streams[range.stream]?.head else { return }
         head.head = max(head.head, range.last)
         subscriptions[connection]?.resync(to: head)
     }

@@ -57,7 +57,7 @@ final class LogReader: Sendable {
 
     private static func read(_ request: ReadRequest, from source: any HubSource) -> ReadOutcome {
         do {
-            let reading = try source.read(request.account, after: request.after)
+            let reading = try source.read(request.stream, after: request.after)
             return reading.map(ReadOutcome.reading) ?? .unknownAccount
         } catch {
             return .failed(reason: "\(error)")

@@ -67,8 +67,8 @@ final class LogWatches {
     }
 
     private let kernel = try? FileModificationWatch()
-    private var logs: [AccountID: Log] = [:]
-    private var accounts: [FileModificationWatch.Token: AccountID] = [:]
+    private var logs: [StreamName: Log] = [:]
+    private var streams: [FileModificationWatch.Token: StreamName] = [:]
 
     /// The descriptor to wait for, where there is one.
     var raw: Int32? { kernel?.raw }
@@ -76,50 +76,50 @@ final class LogWatches {
     /// When the next look is due.
     var nextDeadline: Deadline? { logs.values.lazy.compactMap { $0.cycle?.deadline }.min() }
 
-    /// Watches the file in which a reading found an account's log.
-    func follow(_ account: AccountID, at path: String, now: MonotonicInstant) {
-        guard logs[account]?.path != path else { return }
-        logs[account] = Log(path: path, cycle: LookCycle(watchedAt: now))
-        watch(account)
+    /// Watches the file in which a reading found a stream's log.
+    func follow(_ stream: StreamName, at path: String, now: MonotonicInstant) {
+        guard logs[stream]?.path != path else { return }
+        logs[stream] = Log(path: path, cycle: LookCycle(watchedAt: now))
+        watch(stream)
     }
 
-    /// Takes what has moved, and gives the accounts that are to be looked at.
+    /// Takes what has moved, and gives the streams that are to be looked at.
     ///
-    /// - Parameter head: the newest commit that the hub knows of an account; `nil` where nobody
+    /// - Parameter head: the newest commit that the hub knows of a stream; `nil` where nobody
     ///   listens to it any more.
-    func takeDue(at now: MonotonicInstant, head: (AccountID) -> CommitNumber?) -> [AccountID] {
+    func takeDue(at now: MonotonicInstant, head: (StreamName) -> CommitNumber?) -> [StreamName] {
         for token in kernel?.take() ?? [] {
-            guard let account = accounts.removeValue(forKey: token) else { continue }
-            if logs[account]?.cycle == nil {
-                logs[account]?.cycle = LookCycle(movedAt: now, head: head(account))
+            guard let stream = streams.removeValue(forKey: token) else { continue }
+            if logs[stream]?.cycle == nil {
+                logs[stream]?.cycle = LookCycle(movedAt: now, head: head(stream))
             }
         }
-        var due: [AccountID] = []
-        for account in logs.keys where logs[account]?.cycle?.deadline?.hasPassed(at: now) == true {
-            guard let known = head(account) else {
-                logs[account] = nil
+        var due: [StreamName] = []
+        for stream in logs.keys where logs[stream]?.cycle?.deadline?.hasPassed(at: now) == true {
+            guard let known = head(stream) else {
+                logs[stream] = nil
                 continue
             }
-            switch logs[account]?.cycle?.advance(at: now, head: known) ?? .nothing {
+            switch logs[stream]?.cycle?.advance(at: now, head: known) ?? .nothing {
             case .nothing: break
-            case .look: due.append(account)
+            case .look: due.append(stream)
             case .watchAndLook:
-                watch(account)
-                due.append(account)
+                watch(stream)
+                due.append(stream)
             }
-            if logs[account]?.cycle?.deadline == nil { rest(account, now) }
+            if logs[stream]?.cycle?.deadline == nil { rest(stream, now) }
         }
         return due
     }
 
     /// A file that moved during the last looks begins anew.
-    private func rest(_ account: AccountID, _ now: MonotonicInstant) {
-        let isWatched = accounts.values.contains(account)
-        logs[account]?.cycle = isWatched ? nil : LookCycle(movedAt: now, head: nil)
+    private func rest(_ stream: StreamName, _ now: MonotonicInstant) {
+        let isWatched = streams.values.contains(stream)
+        logs[stream]?.cycle = isWatched ? nil : LookCycle(movedAt: now, head: nil)
     }
 
-    private func watch(_ account: AccountID) {
-        guard let path = logs[account]?.path, let token = try? kernel?.watch(path) else { return }
-        accounts[token] = account
+    private func watch(_ stream: StreamName) {
+        guard let path = logs[stream]?.path, let token = try? kernel?.watch(path) else { return }
+        streams[token] = stream
     }
 }

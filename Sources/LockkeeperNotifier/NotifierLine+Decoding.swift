@@ -17,6 +17,7 @@ extension NotifierLine {
         return .subscribe(
             SubscriptionRequest(
                 account: try accountID(subscribed),
+                kind: try fields.storeKind(),
                 after: try position(fields.after),
                 excludedOrigin: fields.without
             )
@@ -49,6 +50,7 @@ private struct Fields {
     /// The range of an announcement: none or one, as an array because a struct cannot hold itself.
     var announced: [Fields] = []
     var account: [UInt8]?
+    var kind: String?
     var store: String?
     var generation: Int64?
     var state: String?
@@ -103,6 +105,7 @@ private struct Fields {
         case "without": without = try readOptionalString(&scanner)
         case "release": release = try scanner.readString()
         case "account": account = try scanner.readStringBytes()
+        case "kind": kind = try scanner.readString()
         case "store": store = try scanner.readString()
         case "generation": generation = try scanner.readInteger()
         case "state": state = try scanner.readString()
@@ -120,6 +123,14 @@ private struct Fields {
         case "reason": reason = try scanner.readString()
         default: _ = try scanner.nextValue()
         }
+    }
+
+    func storeKind() throws(NotifierError) -> StoreKind {
+        guard let kind else { return .messages }
+        guard let known = StoreKind(rawValue: kind) else {
+            throw .invalidLine(reason: "\"kind\" is neither \"messages\" nor \"settings\"")
+        }
+        return known
     }
 
     func head() throws(NotifierError) -> StoreHead {
@@ -159,6 +170,7 @@ private struct Fields {
         }
         return ChangeRange(
             account: try accountID(try require(account, "account")),
+            kind: try storeKind(),
             store: position.store,
             generation: Generation(try require(generation, "generation")),
             predecessor: CommitNumber(previous),

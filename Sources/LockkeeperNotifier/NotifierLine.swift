@@ -6,10 +6,11 @@ package import LockkeeperDomain
 //
 // From client to hub:
 //
-//     {"subscribe":ACCOUNT,"after":POSITION or null,"without":ORIGIN or null}
+//     {"subscribe":ACCOUNT,"kind":KIND,"after":POSITION or null,"without":ORIGIN or null}
 //     {"announce":RANGE}
 //     {"release":"hub"}
 //
+// KIND is "settings", or "messages", which is meant where it is missing: which of the account's files.
 // "after" is where the client stands; without it the client starts at the head that the answer
 // names. Ranges that only ORIGIN wrote are not sent; the next one then continues from before them.
 // "release" is a host's: a helper's hub ends if a host waits for HUB; any other passes it over.
@@ -31,7 +32,8 @@ package import LockkeeperDomain
 //
 // RANGE, where rows or topics null means any:
 //
-//     {"account":ACCOUNT,"generation":G,"position":POSITION,"commits":[FIRST,LAST],"previous":N,
+//     {"account":ACCOUNT,"kind":KIND,"generation":G,"position":POSITION,"commits":[FIRST,LAST],
+//      "previous":N,
 //      "tables":[{"name":NAME,"rows":[[A,B],…] or null},…],"topics":[TOPIC,…] or null,
 //      "origins":[NAME,…],"durable":BOOL,"merged":BOOL}
 
@@ -39,17 +41,28 @@ package import LockkeeperDomain
 package struct SubscriptionRequest: Sendable, Hashable {
     /// The account whose commits are wanted.
     package var account: AccountID
+    /// Which of the account's files is meant.
+    package var kind: StoreKind
     /// Where the client stands; `nil` where it will read a snapshot after the hub's answer.
     package var after: Position?
     /// The process whose own commits are not wanted.
     package var excludedOrigin: String?
 
     /// A request.
-    package init(account: AccountID, after: Position?, excludedOrigin: String? = nil) {
+    package init(
+        account: AccountID,
+        kind: StoreKind = .messages,
+        after: Position?,
+        excludedOrigin: String? = nil
+    ) {
         self.account = account
+        self.kind = kind
         self.after = after
         self.excludedOrigin = excludedOrigin
     }
+
+    /// The stream that is wanted.
+    var stream: StreamName { StreamName(account, kind) }
 }
 
 /// A line from a client.
@@ -106,6 +119,7 @@ package enum NotifierLine {
             writer.beginObject()
             writer.key("subscribe")
             writer.string(utf8: request.account.bytes)
+            write(request.kind, into: &writer)
             writer.key("after")
             write(request.after, into: &writer)
             if let origin = request.excludedOrigin {
@@ -196,6 +210,13 @@ package enum NotifierLine {
         return nil
     }
 
+    /// Messages are what is meant where nothing is said: most lines are theirs.
+    private static func write(_ kind: StoreKind, into writer: inout JSONWriter) {
+        guard kind != .messages else { return }
+        writer.key("kind")
+        writer.string(kind.rawValue)
+    }
+
     private static func write(_ position: Position?, into writer: inout JSONWriter) {
         if let position { writer.string(position.description) } else { writer.null() }
     }
@@ -225,6 +246,7 @@ package enum NotifierLine {
         writer.beginObject()
         writer.key("account")
         writer.string(utf8: range.account.bytes)
+        write(range.kind, into: &writer)
         writer.key("generation")
         writer.integer(range.generation.rawValue)
         writer.key("position")

@@ -2,14 +2,6 @@ package import LockkeeperDomain
 package import LockkeeperPlatform
 package import LockkeeperSQLite
 
-/// Which of an account's database files a store is.
-package enum StoreKind: String, Sendable, Hashable, CaseIterable {
-    /// Messages and what is derived from them.
-    case messages
-    /// Settings, so that a rebuild of the messages leaves them alone.
-    case settings
-}
-
 /// The row that says whose a store is and who may write it.
 ///
 ///     retired ──advance(to: higher, .active)──▶ active

@@ -9,6 +9,8 @@ package final class StoreReader {
     package let connection: Connection
     /// The account.
     package let account: AccountID
+    /// Which of the account's files it is.
+    package let kind: StoreKind
     /// The store.
     package let store: StoreIdentity
 
@@ -49,6 +51,7 @@ package final class StoreReader {
         }
         self.connection = connection
         self.account = account
+        self.kind = fence.kind
         self.store = fence.store
         self.path = path
         self.environment = environment
@@ -334,6 +337,7 @@ package final class StoreReader {
                 }
             return ChangeRange(
                 account: account,
+                kind: kind,
                 store: store,
                 generation: Generation(row.int64(1)),
                 predecessor: predecessor,

@@ -23,6 +23,8 @@ package final class StoreWriter {
     package let connection: Connection
     /// The account.
     package let account: AccountID
+    /// Which of the account's files it is.
+    package let kind: StoreKind
     /// The store.
     package let store: StoreIdentity
 
@@ -80,6 +82,7 @@ package final class StoreWriter {
         }
         self.connection = connection
         self.account = account
+        self.kind = fence.kind
         self.store = fence.store
         self.path = path
         self.origin = origin

@@ -28,11 +28,13 @@ package struct CommittedChange: Sendable, Hashable {
     /// The range to announce.
     package func range(
         account: AccountID,
+        kind: StoreKind,
         store: StoreIdentity,
         isDurable: Bool
     ) -> ChangeRange {
         ChangeRange(
             account: account,
+            kind: kind,
             store: store,
             generation: generation,
             predecessor: predecessor,

@@ -31,6 +31,10 @@ private let house: [String: Set<String>] = [
         "LockkeeperText", "LockkeeperStorage", "LockkeeperIngest", "Lockkeeper", "Synchronization",
         "Glibc",
     ],
+    "LockkeeperState": [
+        "LockkeeperDomain", "LockkeeperPlatform", "LockkeeperSQLite", "LockkeeperCrypto",
+        "LockkeeperStorage", "Lockkeeper", "Synchronization",
+    ],
     "LockkeeperTesting": [
         "LockkeeperDomain", "LockkeeperPlatform", "Lockkeeper", "LockkeeperMessages",
         "Synchronization",
@@ -41,7 +45,7 @@ private let house: [String: Set<String>] = [
     ],
     "LockkeeperCommand": [
         "LockkeeperDomain", "LockkeeperPlatform", "LockkeeperSystemd", "Lockkeeper",
-        "LockkeeperMessages", "LockkeeperSimulation", "Synchronization",
+        "LockkeeperMessages", "LockkeeperState", "LockkeeperSimulation", "Synchronization",
     ],
 ]
 

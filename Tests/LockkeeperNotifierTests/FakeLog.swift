@@ -40,7 +40,8 @@ final class FakeLog: HubSource {
         }
     }
 
-    func read(_ account: AccountID, after position: Position?) throws -> LogReading? {
+    func read(_ stream: StreamName, after position: Position?) throws -> LogReading? {
+        let account = stream.account
         gate.withLock { $0 }?(account)
         return try accounts.withLock { accounts in
             guard let found = accounts[account] else { return nil }

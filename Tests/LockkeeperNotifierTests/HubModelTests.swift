@@ -184,7 +184,7 @@ struct HubWorld {
             note("read \(request.purpose) fails")
             hasFailedReading = true
             outcomes.append((request, .failed(reason: "a planted failure")))
-        } else if let reading = try? log.read(request.account, after: request.after) {
+        } else if let reading = try? log.read(request.stream, after: request.after) {
             note("read \(request.purpose) after \(String(describing: request.after?.commit))")
             outcomes.append((request, .reading(reading)))
         }

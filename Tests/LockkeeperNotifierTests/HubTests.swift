@@ -121,7 +121,7 @@ import Testing
                 isReading.open()
                 goOn.wait()
             }
-            fixture.hub.look(at: "alice")
+            fixture.hub.look(at: StreamName("alice"))
             let request = SubscriptionRequest(account: "alice", after: nil)
             let alice = try Subscriber(
                 path: fixture.path,

@@ -37,12 +37,35 @@ import Testing
         for request in [
             SubscriptionRequest(account: "alice", after: nil),
             SubscriptionRequest(account: "bob", after: head.position, excludedOrigin: "push"),
+            SubscriptionRequest(account: "bob", kind: .settings, after: nil),
         ] {
             let encoded = try #require(
                 NotifierLine.encode(.subscribe(request), byteCountMax: 65536)
             )
             #expect(try decodeClient(encoded) == .subscribe(request))
         }
+    }
+
+    @Test("a range of settings says so, one of messages need not, and an unknown kind is refused")
+    func kinds() throws {
+        let range = ChangeRange(
+            account: "alice",
+            kind: .settings,
+            store: StoreHead.fixture().store,
+            generation: Generation(1),
+            predecessor: CommitNumber(0),
+            commits: CommitNumber(1)...CommitNumber(1),
+            tables: [],
+            topics: [],
+            origins: ["app"],
+            isDurable: false
+        )
+        let line = try #require(NotifierLine.encode(.range(range), byteCountMax: 65536))
+        #expect(try decodeHub(line) == .range(range))
+        let text = String(decoding: line, as: UTF8.self)
+        #expect(text.contains(#""kind":"settings""#))
+        let strange = Array(text.replacing("settings", with: "drafts").utf8)
+        #expect(throws: NotifierError.self) { try decodeHub(strange) }
     }
 
     @Test("a range is one line of the documented form")

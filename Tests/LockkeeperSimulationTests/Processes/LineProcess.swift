@@ -137,6 +137,13 @@ extension LineProcess {
         try tool("inbox", ["inbox", root] + words)
     }
 
+    /// A process that has the other state of an account open; see `StateTool`.
+    static func state(_ root: String, _ name: String) throws -> LineProcess {
+        let process = try tool(name, ["state", root, name])
+        #expect(try process.hear() == "ready")
+        return process
+    }
+
     private static func tool(_ name: String, _ arguments: [String]) throws -> LineProcess {
         // The package manager puts every executable into one folder.
         let own = try FileSystem.canonicalPath("/proc/self/exe")

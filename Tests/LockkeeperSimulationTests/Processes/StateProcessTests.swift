@@ -1,0 +1,61 @@
+import Lockkeeper
+import LockkeeperDomain
+import LockkeeperPlatform
+import LockkeeperState
+import LockkeeperTestSupport
+import LockkeeperTesting
+import Testing
+
+@Suite("The account's other state in real processes")
+struct StateProcessTests {
+    @Test("two processes that each add one a thousand times give two thousand, and a third sees it")
+    func race() async throws {
+        try await withAlice { test, settings in
+            let watcher = try LineProcess.state(test.root, "watcher")
+            watcher.tell("watch count")
+            #expect(try watcher.hear() == "count none")
+            let writers = try ["first", "second"].map { try LineProcess.state(test.root, $0) }
+            for writer in writers { writer.tell("count count 1000") }
+            for writer in writers { #expect(try writer.hear(until: longPatience()) == "counted") }
+            #expect(try await settings.stored("count" as SettingKey<Int>) == 2000)
+            // Values only grow, and the last is the end: what came in between may be left out.
+            var last = 0
+            while last < 2000 {
+                let value = try #require(Int(try watcher.hear().dropFirst("count ".count)))
+                #expect(value > last)
+                last = value
+            }
+        }
+    }
+
+    @Test("a process that is killed while it counts has stored whole steps, and holds up nobody")
+    func killed() async throws {
+        try await withAlice { test, settings in
+            let (doomed, other) = (
+                try LineProcess.state(test.root, "doomed"),
+                try LineProcess.state(test.root, "other")
+            )
+            let values = settings.observe("doomed" as SettingKey<Int>).makeAsyncIterator()
+            doomed.tell("count doomed 1000000")
+            while let value = try await values.next(), value ?? 0 < 20 {}
+            try doomed.kill()
+            #expect(try other.ask("count other 100") == "counted")
+            #expect(try await settings.stored("other" as SettingKey<Int>) == 100)
+            #expect(try #require(try await settings.stored("doomed" as SettingKey<Int>)) >= 20)
+        }
+    }
+}
+
+/// A workspace with an active account "alice", and her settings in this process.
+private func withAlice(
+    _ body: (_ test: TestWorkspace, _ settings: SettingsStore) async throws -> Void
+) async throws {
+    try await TestWorkspace.with(schemas: [.state]) { test in
+        let app = try await test.process("app")
+        try await app.addAccount("alice")
+        try await body(test, try await SettingsStore(try await app.activate("alice")))
+    }
+}
+
+/// A deadline for work of many processes on a machine that has other work.
+private func longPatience() -> Deadline { Deadline(after: .seconds(60), from: SystemClock().now()) }
