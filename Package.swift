@@ -33,6 +33,12 @@ let package = Package(
         .library(name: "LockkeeperTesting", targets: ["LockkeeperTesting"]),
         .executable(name: "lockkeeper", targets: ["LockkeeperCommand"]),
     ],
+    traits: [
+        .trait(
+            name: "SecretService",
+            description: "Secrets in the user's session, through libsecret, which it links."
+        )
+    ],
     targets: [
         // 0 ground
         .target(name: "CLockkeeperPlatform"),
@@ -49,6 +55,18 @@ let package = Package(
         // Without pkg-config: Debian's file sets a macro that SwiftPM does not take, and nothing needs.
         .systemLibrary(name: "CLockkeeperUTF8Proc", providers: [.apt(["libutf8proc-dev"])]),
         .target(name: "CLockkeeperSystemd"),
+        .systemLibrary(
+            name: "CLockkeeperLibsecret",
+            pkgConfig: "libsecret-1",
+            providers: [.apt(["libsecret-1-dev"])]
+        ),
+        .target(
+            name: "CLockkeeperSecret",
+            dependencies: [
+                .target(name: "CLockkeeperLibsecret", condition: .when(traits: ["SecretService"]))
+            ],
+            cSettings: [.define("LK_SECRET_SERVICE", .when(traits: ["SecretService"]))]
+        ),
         .target(name: "CLockkeeperFaultVFS", dependencies: ["CLockkeeperSQLite"]),
         .target(name: "CLockkeeperBaseline", dependencies: ["CLockkeeperSQLite"]),
 
@@ -61,6 +79,7 @@ let package = Package(
         room("LockkeeperCrypto", ["LockkeeperDomain", "CLockkeeperSodium"]),
         room("LockkeeperText", ["CLockkeeperUTF8Proc"]),
         room("LockkeeperSystemd", ["LockkeeperDomain", "CLockkeeperSystemd"]),
+        room("LockkeeperSecretService", ["CLockkeeperSecret"]),
 
         // 3 rooms
         room("LockkeeperLocking", ["LockkeeperDomain", "LockkeeperPlatform"]),
@@ -96,7 +115,7 @@ let package = Package(
             "LockkeeperState",
             [
                 "LockkeeperDomain", "LockkeeperPlatform", "LockkeeperSQLite", "LockkeeperCrypto",
-                "LockkeeperStorage", "Lockkeeper",
+                "LockkeeperSecretService", "LockkeeperStorage", "Lockkeeper",
             ],
             plugins: ["EmbedSQL"]
         ),
@@ -112,7 +131,8 @@ let package = Package(
             "LockkeeperSimulation",
             [
                 "LockkeeperDomain", "LockkeeperPlatform", "LockkeeperCrypto", "Lockkeeper",
-                "LockkeeperMessages", "CLockkeeperFaultVFS", "CLockkeeperBaseline",
+                "LockkeeperMessages", "LockkeeperState", "CLockkeeperFaultVFS",
+                "CLockkeeperBaseline",
             ]
         ),
 

@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
@@ -12,6 +13,10 @@
 #include <unistd.h>
 
 int lk_open(const char *path, int flags, mode_t mode) { return open(path, flags, mode); }
+
+int lk_exchange(const char *first, const char *second) {
+    return renameat2(AT_FDCWD, first, AT_FDCWD, second, RENAME_EXCHANGE);
+}
 
 /* One byte of the file; l_pid must be 0 for the open-file-description commands. */
 static struct flock byte_lock(short type, int64_t byte) {

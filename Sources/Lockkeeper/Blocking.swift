@@ -6,7 +6,7 @@ import Synchronization
 ///
 /// Opening, switching and closing wait for locks and disks. On the cooperative pool such a wait
 /// would stop unrelated tasks; they are rare enough for a thread each.
-func blocking<Value: Sendable>(
+package func blocking<Value: Sendable>(
     _ name: String,
     _ body: @escaping @Sendable () throws -> Value
 ) async throws -> Value {
@@ -19,6 +19,15 @@ func blocking<Value: Sendable>(
             continuation.resume(throwing: error)
         }
     }
+}
+
+/// The same for the products, with errors of the rooms below as the public one.
+package func blocking<Value: Sendable>(
+    _ name: String,
+    subject: String,
+    _ body: @escaping @Sendable () throws -> Value
+) async throws -> Value {
+    try await blocking(name) { try ErrorMapping.mapped(subject) { try body() } }
 }
 
 /// Whether long work that somebody waits for is to go on.

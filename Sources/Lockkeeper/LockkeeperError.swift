@@ -29,6 +29,12 @@ public struct LockkeeperError: Error, Sendable, CustomStringConvertible {
         case invalidInput
         /// There is no such thing in the account's other state: a secret, a document, a file.
         case notFound
+        /// There is such a thing already.
+        case exists
+        /// It cannot be read now, because its store is locked, and may be later.
+        case locked
+        /// A service outside of this program is not there.
+        case unavailable
         /// What is stored is of another type than what was asked for.
         case wrongType
         /// A setting contradicts the server contract that is stored with the account.

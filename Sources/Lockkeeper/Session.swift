@@ -1,4 +1,5 @@
 public import LockkeeperDomain
+import LockkeeperLocking
 package import LockkeeperPlatform
 import Synchronization
 
@@ -73,6 +74,41 @@ public final class Session: Sendable {
         try await blocking("lk-open") { [self] in
             try ErrorMapping.mapped("account \(token.account)") { try openSettings() }
         }
+    }
+
+    /// Runs something with the account's folder, on a thread of its own, while the process is at the
+    /// account.
+    ///
+    /// - Parameter mayHaveEnded: also after the session was found superseded: to clear away what it left.
+    /// - Throws: ``LockkeeperError``: why the session has ended, where that is known; `accountRemoved`;
+    ///   as `Workspace.staying(at:_:)`.
+    package func staying<Value: Sendable>(
+        mayHaveEnded: Bool = false,
+        _ body: @escaping @Sendable (_ folder: String) throws -> Value
+    ) async throws -> Value {
+        if !mayHaveEnded, let ended { throw ended.reason }
+        return try await blocking("lk-state") { [self] in
+            try ErrorMapping.mapped("account \(token.account)") {
+                let stay = try attachment.stay(until: workspace.deadlineOfOpening())
+                return try withExtendedLifetime(stay) { try body(attachment.paths.directory) }
+            }
+        }
+    }
+
+    /// This process, as it is told from a later one of its number, for claims of the products.
+    package var claimer: String { Self.claimer(workspace.process.identity) }
+
+    /// The processes that have the account open, likewise: claims of others are void.
+    ///
+    /// - Throws: ``LockkeeperError`` when the kernel refuses.
+    package func livingClaimers() async throws -> Set<String> {
+        try await staying { [attachment] _ in
+            Set(try attachment.membership.members().map { Self.claimer($0.identity) })
+        }
+    }
+
+    private static func claimer(_ identity: ProcessIdentity) -> String {
+        "\(identity.pid) \(identity.startTime) \(identity.bootID.bytes.hexadecimal)"
     }
 
     private enum SettingsFile: Sendable {

@@ -42,6 +42,13 @@ public struct Transaction: ~Copyable {
         try ErrorMapping.statement { try connection.rows(sql, values, row) }
     }
 
+    /// A statement for the products, with the errors of the app's own.
+    package func statement<Value>(_ sql: String, _ body: (Statement) throws -> Value) throws
+        -> Value
+    {
+        try ErrorMapping.statement { try body(try connection.userStatement(sql)) }
+    }
+
     /// The rows that the last INSERT, UPDATE or DELETE changed.
     public var changes: Int { connection.changes }
 
@@ -54,6 +61,13 @@ public struct ReadTransaction: ~Copyable {
     package let connection: Connection
 
     package init(connection: Connection) { self.connection = connection }
+
+    /// A statement for the products, with the errors of the app's own.
+    package func statement<Value>(_ sql: String, _ body: (Statement) throws -> Value) throws
+        -> Value
+    {
+        try ErrorMapping.statement { try body(try connection.userStatement(sql)) }
+    }
 
     /// Reads rows. Each row is handed to the closure in turn.
     ///

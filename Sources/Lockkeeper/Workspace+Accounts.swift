@@ -163,6 +163,22 @@ extension Workspace {
         }
     }
 
+    /// Runs something with an account's folder, on a thread of its own. Nobody removes the account or
+    /// replaces its files meanwhile, and the process is not suspended.
+    ///
+    /// - Throws: ``LockkeeperError``: `unknownAccount`, also for one that was removed; `suspended`;
+    ///   `busy` while another process has the account to itself; what the closure throws.
+    package func staying<Value: Sendable>(
+        at id: AccountID,
+        _ body: @escaping @Sendable (_ folder: String) throws -> Value
+    ) async throws -> Value {
+        try await work { workspace in
+            let attachment = try workspace.attach(id)
+            let stay = try attachment.stay(until: workspace.deadlineOfOpening())
+            return try withExtendedLifetime(stay) { try body(attachment.paths.directory) }
+        }
+    }
+
     /// Runs blocking work of this workspace on a thread of its own, and maps its errors.
     func work<Value: Sendable>(
         _ body: @escaping @Sendable (Workspace) throws -> Value

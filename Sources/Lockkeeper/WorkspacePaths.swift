@@ -57,16 +57,22 @@ struct WorkspacePaths: Sendable, Hashable {
 
     func account(directory: String) -> Account { Account(directory: "\(accounts)/\(directory)") }
 
-    /// The name of an account's folder: the id itself where it is plain and short, else its digest.
+    /// The name of an account's folder.
+    static func directoryName(for account: AccountID) -> String { FileName.of(account.bytes) }
+}
+
+/// Names of files for ids.
+package enum FileName {
+    /// The id itself where it is plain and short, else its digest.
     ///
     /// An id may hold slashes, NUL, or only a dot, and file systems elsewhere fold case. A digest is
     /// told from a plain id by its first character, which no plain id has.
-    static func directoryName(for account: AccountID) -> String {
+    package static func of(_ id: [UInt8]) -> String {
         let isPlain =
-            account.bytes.count <= plainByteCountMax && account.bytes[0] != UInt8(ascii: ".")
-            && account.bytes.allSatisfy(isPlainByte)
-        if isPlain { return account.description }
-        return "~" + SHA256.digest(of: account.bytes).prefix(20).hexadecimal
+            id.count <= plainByteCountMax && id.first != UInt8(ascii: ".")
+            && id.allSatisfy(isPlainByte)
+        if isPlain { return String(decoding: id, as: UTF8.self) }
+        return "~" + SHA256.digest(of: id).prefix(20).hexadecimal
     }
 
     private static let plainByteCountMax = 64

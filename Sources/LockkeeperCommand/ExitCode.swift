@@ -34,11 +34,12 @@ enum ExitCode: Int32, Sendable, CaseIterable {
             case .notFound: .found
             case .invalidInput, .contract, .wrongType: .usage
             case .unknownAccount, .accountRemoved: .unknownAccount
-            case .accountInactive, .hostRunning, .newerSchema, .migrationFailed: .unavailable
-            case .accountExists, .unsupportedFileSystem: .cannotCreate
+            case .accountInactive, .hostRunning, .newerSchema, .migrationFailed, .unavailable:
+                .unavailable
+            case .accountExists, .exists, .unsupportedFileSystem: .cannotCreate
             case .diskFull, .ioFailed, .damaged, .fileMissing: .inputOutput
             case .busy, .tooManyProcesses, .gap, .resync, .fileReplaced, .suspended, .inboxFull,
-                .outboxFull, .quarantineFull:
+                .outboxFull, .quarantineFull, .locked:
                 .tryAgain
             case .superseded: .superseded
             case .permissionDenied: .permission

@@ -91,6 +91,26 @@ package enum FileSystem {
         _ = try system(.rename, path: source) { Glibc.rename(source, target) }
     }
 
+    /// Gives a file a second name, unless something has that name already.
+    ///
+    /// - Throws: ``SystemCallError`` when the kernel refuses, `EEXIST` where the name is taken.
+    package static func link(
+        _ source: String,
+        to target: String
+    ) throws(SystemCallError) {
+        _ = try system(.link, path: target) { Glibc.link(source, target) }
+    }
+
+    /// Lets two files of one file system have each other's names, in one act.
+    ///
+    /// - Throws: ``SystemCallError`` when the kernel refuses, `ENOENT` where one is missing.
+    package static func exchange(
+        _ first: String,
+        with second: String
+    ) throws(SystemCallError) {
+        _ = try system(.renameat2, path: second) { lk_exchange(first, second) }
+    }
+
     /// Waits until the names in a directory are on the device. A new file's content survives a
     /// power failure only when its name does.
     ///

@@ -30,10 +30,14 @@ extension FileSystem {
         try syncDirectory(directory(of: path))
     }
 
-    private static func writeTemporary(
+    /// Writes a file under a temporary name beside another one, synced, for the caller to rename.
+    ///
+    /// - Returns: its path: "<path>.<pid>-<number>.tmp".
+    /// - Throws: ``SystemCallError`` when the kernel refuses.
+    package static func writeTemporary(
         beside path: String,
         _ bytes: [UInt8],
-        mode: UInt32
+        mode: UInt32 = 0o600
     ) throws(SystemCallError) -> String {
         while true {
             let number = replacementCount.add(1, ordering: .relaxed).newValue
@@ -57,5 +61,39 @@ extension FileSystem {
                 if error.errno != .fileExists { throw error }
             }
         }
+    }
+
+    /// Whether a name is one that ``writeTemporary(beside:_:mode:)`` gives.
+    package static func isTemporary(_ name: String) -> Bool { owner(ofTemporary: name) != nil }
+
+    /// Removes temporary files in a folder whose processes are gone.
+    ///
+    /// - Returns: how many there were.
+    /// - Throws: ``SystemCallError`` when the kernel refuses.
+    @discardableResult
+    package static func removeAbandonedTemporaries(
+        in folder: String
+    ) throws(SystemCallError) -> Int {
+        var count = 0
+        for name in try list(folder) {
+            guard let pid = owner(ofTemporary: name) else { continue }
+            // A later process may have the number: then the file stays until that one is gone too.
+            if let identity = try ProcessIdentity.read(pid: pid),
+                try ![.zombie, .gone].contains(identity.condition())
+            {
+                continue
+            }
+            if try remove("\(folder)/\(name)") { count += 1 }
+        }
+        return count
+    }
+
+    private static func owner(ofTemporary name: String) -> Int32? {
+        guard name.hasSuffix(".tmp"),
+            let mark = name.dropLast(4).split(separator: ".").last
+        else { return nil }
+        let numbers = mark.split(separator: "-", omittingEmptySubsequences: false)
+        guard numbers.count == 2, UInt64(numbers[1]) != nil else { return nil }
+        return Int32(numbers[0])
     }
 }

@@ -8,7 +8,8 @@ package enum SystemCall: String, Sendable, Hashable, CaseIterable {
         mkdir, open,
         opendir, pipe,
         poll, posixSpawn, pread
-    case pthreadCreate, pwrite, read, readdir, realpath, receive, rename, rmdir, send, socket
+    case link, pthreadCreate, pwrite, read, readdir, realpath, receive, rename, renameat2, rmdir
+    case send, socket
     case socketpair, stat, statfs, statvfs, unlink, waitid, write
 }
 

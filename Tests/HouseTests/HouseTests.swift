@@ -14,6 +14,7 @@ private let house: [String: Set<String>] = [
     "LockkeeperCrypto": ["LockkeeperDomain", "CLockkeeperSodium", "Glibc"],
     "LockkeeperText": ["CLockkeeperUTF8Proc"],
     "LockkeeperSystemd": ["LockkeeperDomain", "CLockkeeperSystemd", "Glibc"],
+    "LockkeeperSecretService": ["CLockkeeperSecret"],
     "LockkeeperLocking": ["LockkeeperDomain", "LockkeeperPlatform", "Glibc", "Synchronization"],
     "LockkeeperStorage": [
         "LockkeeperDomain", "LockkeeperPlatform", "LockkeeperSQLite", "LockkeeperCrypto", "Glibc",
@@ -33,7 +34,7 @@ private let house: [String: Set<String>] = [
     ],
     "LockkeeperState": [
         "LockkeeperDomain", "LockkeeperPlatform", "LockkeeperSQLite", "LockkeeperCrypto",
-        "LockkeeperStorage", "Lockkeeper", "Synchronization",
+        "LockkeeperSecretService", "LockkeeperStorage", "Lockkeeper", "Synchronization",
     ],
     "LockkeeperTesting": [
         "LockkeeperDomain", "LockkeeperPlatform", "Lockkeeper", "LockkeeperMessages",
@@ -41,7 +42,8 @@ private let house: [String: Set<String>] = [
     ],
     "LockkeeperSimulation": [
         "LockkeeperDomain", "LockkeeperPlatform", "LockkeeperCrypto", "Lockkeeper",
-        "LockkeeperMessages", "CLockkeeperFaultVFS", "CLockkeeperBaseline", "Synchronization",
+        "LockkeeperMessages", "LockkeeperState", "CLockkeeperFaultVFS", "CLockkeeperBaseline",
+        "Synchronization",
     ],
     "LockkeeperCommand": [
         "LockkeeperDomain", "LockkeeperPlatform", "LockkeeperSystemd", "Lockkeeper",

@@ -18,6 +18,9 @@ struct pollfd;
 /* open(2), whose mode argument is variadic. */
 int lk_open(const char *path, int flags, mode_t mode);
 
+/* renameat2(2) with RENAME_EXCHANGE. */
+int lk_exchange(const char *first, const char *second);
+
 /* fcntl(2) F_OFD_SETLK, or F_OFD_SETLKW where `waits`; `type` is F_RDLCK, F_WRLCK or F_UNLCK. */
 int lk_ofd_set_lock(int descriptor, short type, int64_t byte, int waits);
 
