@@ -6,15 +6,36 @@ import LockkeeperState
 ///
 ///     count NAME N    adds one to a setting N times, each time as one update: "counted"
 ///     watch NAME      says the setting's values from now on, one line each: "NAME VALUE" or "NAME none"
+///     save NAME N     saves a document N times, each time with other content: "saved"
+///     load NAME N     reads it N times, and says what was wrong with it: "loaded" where nothing was
 final class StateTool: Sendable {
     private let workspace: Workspace
     private let session: Session
     private let settings: SettingsStore
+    private let documents: DocumentStore
+    private let name: String
+
+    /// A document of several pages whose parts all say the same: half of one, or two halves, are seen.
+    private struct Pages: Document {
+        static let kind = "pages"
+        static let version = 1
+        let writer: String
+        let numbers: [Int]
+
+        init(_ writer: String, _ number: Int) {
+            self.writer = writer
+            numbers = Array(repeating: number, count: 2000)
+        }
+
+        var isWhole: Bool { numbers.count == 2000 && Set(numbers).count == 1 }
+    }
 
     init(root: String, name: String) async throws {
         workspace = try await Workspace.open(at: root, name: name, schemas: [.state])
         session = try await workspace.session("alice")
         settings = try await SettingsStore(session)
+        documents = try await DocumentStore(session)
+        self.name = name
     }
 
     func answer(to line: String) async -> String? {
@@ -38,6 +59,19 @@ final class StateTool: Sendable {
                     }
                 }
                 return nil
+            case ("save", 3):
+                let document = try DocumentName(words[1])
+                for number in 0..<(Int(words[2]) ?? 0) {
+                    try await documents.save(Pages(name, number), as: document)
+                }
+                return "saved"
+            case ("load", 3):
+                let document = try DocumentName(words[1])
+                for _ in 0..<(Int(words[2]) ?? 0) {
+                    let pages = try await documents.load(Pages.self, from: document)
+                    if !pages.isWhole { return "torn: written by \(pages.writer)" }
+                }
+                return "loaded"
             default: return "unknown: \(line)"
             }
         } catch {

@@ -44,6 +44,33 @@ struct StateProcessTests {
             #expect(try #require(try await settings.stored("doomed" as SettingKey<Int>)) >= 20)
         }
     }
+
+    @Test(
+        "eight processes save one document, are killed on the way, and every reader sees a whole one"
+    )
+    func documentRace() async throws {
+        try await withAlice { test, _ in
+            let first = try LineProcess.state(test.root, "first")
+            #expect(try first.ask("save page 1") == "saved")
+            let reader = try LineProcess.state(test.root, "reader")
+            var writers = try (0..<7).map { try LineProcess.state(test.root, "writer-\($0)") }
+            for _ in 0..<5 {
+                for writer in writers { writer.tell("save page 100000") }
+                // As many whole ones as this are read while the others write.
+                #expect(try reader.ask("load page 50", within: .seconds(60)) == "loaded")
+                for index in writers.indices {
+                    try writers[index].kill()
+                    writers[index] = try LineProcess.state(test.root, "writer-\(index)")
+                }
+                #expect(try reader.ask("load page 1") == "loaded")
+            }
+            // What the killed ones left under other names goes with the next save.
+            #expect(try first.ask("save page 1") == "saved")
+            #expect(try first.ask("load page 1") == "loaded")
+            let folder = "\(test.root)/accounts/alice/documents"
+            #expect(try FileSystem.list(folder) == ["page"])
+        }
+    }
 }
 
 /// A workspace with an active account "alice", and her settings in this process.
