@@ -53,6 +53,7 @@ enum CommandList {
         BenchContentionCommand.self,
         BenchNotifyCommand.self,
         BenchSubscribersCommand.self,
+        BenchMediaCommand.self,
         BenchWorkerCommand.self,
         BenchNoticeWorkerCommand.self,
         SimulateSwitchCommand.self,

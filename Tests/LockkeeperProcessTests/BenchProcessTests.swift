@@ -25,6 +25,20 @@ struct BenchProcessTests {
         #expect(report.lockkeeper.commitsPerSecond > 0 && report.baseline.commitsPerSecond > 0)
     }
 
+    @Test("content is stored and read in the database and in files, and leaves nothing behind")
+    func media() async throws {
+        let folder = try TemporaryFolder()
+        let rows = try await MediaRun(root: folder.path("w"), countPerSize: 1, repeatCount: 1).run()
+        #expect(rows.count == 8)
+        #expect(rows.allSatisfy { $0.stored.inline > .zero && $0.read.file > .zero })
+        let media = folder.path("w/accounts/bench/media")
+        #expect(
+            try FileSystem.list(media).allSatisfy {
+                try FileSystem.list("\(media)/\($0)").isEmpty
+            }
+        )
+    }
+
     @Test("a sync that takes longer slows the baseline down to what it allows")
     func syncDelay() async throws {
         var plan = ContentionPlan()
