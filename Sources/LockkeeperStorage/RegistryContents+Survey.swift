@@ -1,4 +1,4 @@
-import LockkeeperDomain
+package import LockkeeperDomain
 
 /// What the folder of one account says, as far as it can be read.
 package struct SurveyedAccount: Sendable, Hashable {
