@@ -258,18 +258,19 @@ public final class AccountDatabase: Sendable {
         packets?.look()
     }
 
-    /// Runs a write of the inbox's own and waits for it. Blocks.
+    /// Runs a write of the inbox's or the upkeep's own and waits for it, for as long as any write may
+    /// wait where there is no deadline. Blocks.
     func writeFromInbox<Value: Sendable>(
         durability: Durability,
         class admissionClass: AdmissionClass,
-        deadline: Deadline,
+        deadline: Deadline? = nil,
         _ body: @escaping @Sendable (Connection, inout TopicSet) throws -> Value
     ) throws -> Value {
         let monitor = Monitor<Result<Value, any Error>?>(nil)
         submitFromInbox(
             durability: durability,
             class: admissionClass,
-            waitMax: deadline.remaining(at: clock.now()),
+            waitMax: deadline?.remaining(at: clock.now()),
             body: body
         ) { result in
             monitor.withLock { $0 = result.map(\.0) }

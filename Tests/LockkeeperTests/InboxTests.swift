@@ -165,7 +165,7 @@ struct InboxTests {
             processName: "x",
             reason: "busy",
             keptAt: 0,
-            packet: Array(text.utf8)
+            packet: Packet(Array(text.utf8))
         )
         var generator = SystemRandomNumberGenerator()
         _ = try InboxFolder(account: folder).keep(file, limits: Limits(), using: &generator)

@@ -65,7 +65,7 @@ enum InboxTool {
                 _ = hear()
             }
             do {
-                let packet = Array(words[1].utf8)
+                let packet = Packet(Array(words[1].utf8))
                 _ = try await workspace.keep(packet, for: account, because: .busy)
                 return "kept"
             } catch let error as LockkeeperError {

@@ -57,26 +57,14 @@ struct UpkeepPass {
     /// Runs one step in a transaction of its own, and says which commit was the newest then.
     private func submit(_ step: @escaping UpkeepStep) throws -> (Bool, Int64) {
         let wallClock = session.workspace.wallClock
-        let monitor = Monitor<Result<(Bool, Int64), any Error>?>(nil)
-        session.database.submitFromInbox(
+        return try session.database.writeFromInbox(
             durability: .committed,
-            class: .upkeep,
-            waitMax: nil,
-            body: { [session] connection, topics in
-                let now = wallClock.milliseconds()
-                let hasMore = try step(session, connection, &topics, now)
-                return (hasMore, try Self.newestCommit(connection))
-            },
-            completion: { result in
-                monitor.withLock { $0 = result.map(\.0) }
-                monitor.broadcast()
-            }
-        )
-        // Without a deadline: the line ends every wait by the one that it was given.
-        guard let result = monitor.wait(until: .never, for: { $0 }) else {
-            preconditionFailure("a wait without a deadline ends with a value")
+            class: .upkeep
+        ) { [session] connection, topics in
+            let now = wallClock.milliseconds()
+            let hasMore = try step(session, connection, &topics, now)
+            return (hasMore, try Self.newestCommit(connection))
         }
-        return try result.get()
     }
 
     private static func newestCommit(_ connection: Connection) throws(SQLiteError) -> Int64 {
