@@ -149,7 +149,7 @@ struct DeliveryTests {
                 return
             }
             #expect(packet.reason == "newerSchema")
-            #expect(try await helper.inbox(of: "alice") == [packet])
+            #expect(try await helper.inboxFiles(of: "alice") == [packet])
             try change("DELETE FROM lk_migration WHERE name = '999_later'")
             _ = try await helper.session("alice")
             #expect(try await account.messages.shown() == ["m1:text"])
