@@ -129,13 +129,33 @@ struct PropertyValueEncoder {
 
         func encodeNil(forKey key: Key) { _ = node.member(key.stringValue) }
 
-        /// Left out by what the compiler writes where the value is nil; named here all the same.
+        // Members that are nil are left out by what stands in the library for each of these types; they
+        // are named here all the same.
         func encodeIfPresent<Value: Encodable>(_ value: Value?, forKey key: Key) throws {
-            if let value { try encode(value, forKey: key) } else { encodeNil(forKey: key) }
+            try name(value, key)
         }
+        func encodeIfPresent(_ value: Bool?, forKey key: Key) throws { try name(value, key) }
+        func encodeIfPresent(_ value: String?, forKey key: Key) throws { try name(value, key) }
+        func encodeIfPresent(_ value: Double?, forKey key: Key) throws { try name(value, key) }
+        func encodeIfPresent(_ value: Float?, forKey key: Key) throws { try name(value, key) }
+        func encodeIfPresent(_ value: Int?, forKey key: Key) throws { try name(value, key) }
+        func encodeIfPresent(_ value: Int8?, forKey key: Key) throws { try name(value, key) }
+        func encodeIfPresent(_ value: Int16?, forKey key: Key) throws { try name(value, key) }
+        func encodeIfPresent(_ value: Int32?, forKey key: Key) throws { try name(value, key) }
+        func encodeIfPresent(_ value: Int64?, forKey key: Key) throws { try name(value, key) }
+        func encodeIfPresent(_ value: UInt?, forKey key: Key) throws { try name(value, key) }
+        func encodeIfPresent(_ value: UInt8?, forKey key: Key) throws { try name(value, key) }
+        func encodeIfPresent(_ value: UInt16?, forKey key: Key) throws { try name(value, key) }
+        func encodeIfPresent(_ value: UInt32?, forKey key: Key) throws { try name(value, key) }
+        func encodeIfPresent(_ value: UInt64?, forKey key: Key) throws { try name(value, key) }
 
         func encode<Value: Encodable>(_ value: Value, forKey key: Key) throws {
             try node.member(key.stringValue).take(value, at: codingPath + [key])
+        }
+
+        private func name<Value: Encodable>(_ value: Value?, _ key: Key) throws {
+            let member = node.member(key.stringValue)
+            if let value { try member.take(value, at: codingPath + [key]) }
         }
 
         func nestedContainer<NestedKey>(
