@@ -1,4 +1,4 @@
-import Lockkeeper
+public import Lockkeeper
 import LockkeeperDomain
 import LockkeeperPlatform
 import LockkeeperSQLite
@@ -22,9 +22,15 @@ extension MessageStore {
         limit: Int
     ) async throws -> [SearchHit] {
         precondition(limit > 0, "a page has at least one hit")
-        let ownID = rules.ownID
+        let (ownID, wallClock) = (rules.ownID, session.wallClock)
         return try await session.database.readConnection { connection in
-            var run = SearchRun(query, after: place, limit: limit, on: connection)
+            var run = SearchRun(
+                query,
+                after: place,
+                limit: limit,
+                now: wallClock.milliseconds(),
+                on: connection
+            )
             let needles = SearchNeedles(query.text, match: query.match)
             return try run.run().map { key in
                 try Self.hit(key, needles, ownID, on: connection)
@@ -41,7 +47,7 @@ extension MessageStore {
         let select = try connection.statement(
             """
             SELECT message_id, seq, sender, sent_at, server_at, body, version, kind, incoming, state,
-                edited_at, reply_to, client_id, attachments, extra, recall_version
+                edited_at, reply_to, client_id, attachments, extra, recall_version, expires_at
             FROM lk_message WHERE id = ?1
             """
         )
@@ -61,6 +67,51 @@ extension MessageStore {
                 place: message.place
             )
         )
+    }
+
+    /// Supplies text for finding a message: what is not folded alike, such as its reading in Latin
+    /// letters or its text in another script. It is looked through like the message's own text, is not
+    /// shown, and goes with the text that it was supplied for: an edit or a recall takes it away.
+    ///
+    /// It is this store's alone, and not exported: whoever reads an export supplies it again.
+    ///
+    /// - Parameter text: the text; `nil` takes it away.
+    /// - Returns: whether the message is shown, and so took it.
+    /// - Throws: what ``AccountDatabase/write(durability:waitMax:_:)`` throws.
+    @discardableResult
+    public func supplySearchText(
+        _ text: String?,
+        for id: MessageID,
+        in conversation: ConversationID
+    ) async throws -> Bool {
+        try await session.database.write { transaction in
+            try self.supplySearchText(text, for: id, in: conversation, transaction)
+        }.value
+    }
+
+    /// The same inside a transaction of the app's own, such as that in which it applies the message.
+    @discardableResult
+    public func supplySearchText(
+        _ text: String?,
+        for id: MessageID,
+        in conversation: ConversationID,
+        _ transaction: borrowing Transaction
+    ) throws -> Bool {
+        let connection = transaction.connection
+        guard let conversation = try ConversationRow.find(conversation, in: connection) else {
+            return false
+        }
+        let select = try connection.statement(
+            "SELECT id FROM lk_message WHERE conversation = ?1 AND message_id = ?2 AND state = 1"
+        )
+        try select.bind(1, conversation)
+        try select.bind(2, text: id.bytes)
+        guard try select.step() else { return false }
+        let row = select.int64(0)
+        select.reset()
+        var search = SearchChanges(connection: connection)
+        try search.supplied(text, for: row)
+        return true
     }
 
     /// How far the index of texts is behind the messages.

@@ -198,6 +198,28 @@ struct AdmissionLineTests {
         #expect(admitAll(&line) == [1, 101])
     }
 
+    @Test(
+        "Upkeep goes where nobody else waits, and after 63 others: it delays nobody and does not starve"
+    )
+    func upkeep() {
+        var line = AdmissionLine<Int>()
+        for work in 201...202 {
+            _ = line.submit(work, class: .upkeep, deadline: .never, now: instant(0))
+        }
+        _ = line.submit(101, class: .backfill, deadline: .never, now: instant(0))
+        _ = line.submit(1, deadline: .never, now: instant(0))
+        #expect(admitAll(&line) == [1, 101, 201, 202])
+        _ = line.submit(201, class: .upkeep, deadline: .never, now: instant(0))
+        for work in 1...80 { _ = line.submit(work, deadline: .never, now: instant(0)) }
+        #expect(admitAll(&line) == Array(1...63) + [201] + Array(64...80))
+        // It leaves like the others.
+        let soon = Deadline(at: instant(1))
+        _ = line.submit(203, class: .upkeep, deadline: soon, now: instant(0))
+        #expect(line.expire(now: instant(1)).expired.map(\.work) == [203])
+        _ = line.submit(204, class: .upkeep, deadline: .never, now: instant(1))
+        #expect(line.close().map(\.work) == [204])
+    }
+
     @Test("A backfill that fills its line keeps no live work out (I-9)")
     func boundOfEachClass() {
         var line = AdmissionLine<Int>(waiterCountMax: 1)

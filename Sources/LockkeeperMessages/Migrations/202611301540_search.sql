@@ -37,3 +37,10 @@ CREATE TABLE lk_search_text (
     conversation TEXT NOT NULL,
     sender  TEXT NOT NULL
 );
+
+-- Text that an app supplied for finding a message as it stands: a reading, another script. It goes with
+-- the text that it was supplied for.
+CREATE TABLE lk_search_supplied (
+    message INTEGER PRIMARY KEY,
+    text    TEXT NOT NULL
+);

@@ -14,18 +14,48 @@ struct SearchChanges {
 
     /// A row was written.
     mutating func take(_ change: RowChange) throws(SQLiteError) {
-        // Where the rows with the largest numbers were removed SQLite gives their numbers again.
-        guard try change.id <= loadedThrough() else { return }
         let old = change.before.flatMap(SearchEntry.init)
         let new: SearchEntry?
         switch change.after {
-        case .event: return try note(change.id)
+        case .event:
+            // Where the rows with the largest numbers were removed SQLite gives their numbers again.
+            if try isPassed(change.id) { try note(change.id) }
+            return
         case .row(let row): new = SearchEntry(row)
         case .none: new = nil
         }
         guard old != new else { return }
+        if let old, old.body != new?.body { try forgetSupplied(change.id) }
+        guard try isPassed(change.id) else { return }
         if old != nil { try takeOut(change.id) }
         if new == nil { try forget(change.id) } else { try note(change.id) }
+    }
+
+    /// An app supplied another text for finding a message that is shown.
+    mutating func supplied(_ text: String?, for row: Int64) throws(SQLiteError) {
+        try forgetSupplied(row)
+        if let text {
+            let insert = try connection.statement(
+                "INSERT INTO lk_search_supplied (message, text) VALUES (?1, ?2)"
+            )
+            try insert.bind(1, row)
+            try insert.bind(2, text)
+            try insert.run()
+        }
+        guard try isPassed(row) else { return }
+        try takeOut(row)
+        try note(row)
+    }
+
+    /// Whether the index would not come to a row by itself.
+    private mutating func isPassed(_ row: Int64) throws(SQLiteError) -> Bool {
+        try row <= loadedThrough()
+    }
+
+    private func forgetSupplied(_ row: Int64) throws(SQLiteError) {
+        let delete = try connection.statement("DELETE FROM lk_search_supplied WHERE message = ?1")
+        try delete.bind(1, row)
+        try delete.run()
     }
 
     private mutating func loadedThrough() throws(SQLiteError) -> Int64 {

@@ -41,23 +41,31 @@ struct SearchIndexer {
         guard SearchLibrary.shortcoming == nil else { return .done }
         var state = try SearchState.read(from: connection)
         guard state.folding <= TextFolding.version else { return .done }
-        let before = state
+        let hasMore = try work(on: &state)
+        if hasMore { try state.write(to: connection) }
+        return hasMore ? .more : .done
+    }
+
+    /// Does what comes next. Returns whether there was anything.
+    private func work(on state: inout SearchState) throws -> Bool {
         if state.folding < TextFolding.version {
             try makeAnew(&state)
-        } else if state.unmergedCount >= Self.unmergedCountMax {
-            try merge(&state)
-        } else if try !index(&state) {
-            if state.unmergedCount > 0 || state.isRewriting {
-                try merge(&state)
-            } else if isRewritingDue(state) {
-                state.isRewriting = true
-                state.removedCount = 0
-                _ = try SearchIndex(connection: connection).merge(pageCount: -Self.mergePageCount)
-            }
+            return true
         }
-        guard state != before || state.isRewriting else { return .done }
-        if state != before { try state.write(to: connection) }
-        return .more
+        if state.unmergedCount >= Self.unmergedCountMax {
+            try merge(&state)
+            return true
+        }
+        if try index(&state) { return true }
+        if state.isRewriting {
+            try merge(&state)
+            return true
+        }
+        guard isRewritingDue(state) else { return false }
+        state.isRewriting = true
+        state.removedCount = 0
+        _ = try SearchIndex(connection: connection).merge(pageCount: -Self.mergePageCount)
+        return true
     }
 
     /// Whether texts that were taken out are to be taken out of the segments too.
@@ -70,9 +78,7 @@ struct SearchIndexer {
 
     private func merge(_ state: inout SearchState) throws(SQLiteError) {
         let index = SearchIndex(connection: connection)
-        guard try !index.merge(pageCount: Self.mergePageCount) else {
-            return
-        }
+        if try index.merge(pageCount: Self.mergePageCount) { return }
         if state.isRewriting { state.rewrittenAt = now }
         state.unmergedCount = 0
         state.isRewriting = false
@@ -97,7 +103,9 @@ extension SearchIndexer {
     private struct Candidate {
         let message: Int64
         let conversation: Int64
-        let entry: SearchEntry
+        let text: SearchableText
+        let instant: Int64
+        let sender: [UInt8]
     }
 
     /// Indexes a batch: what changed, then what is new. Returns whether there was anything.
@@ -133,24 +141,23 @@ extension SearchIndexer {
     ) throws {
         let select = try connection.statement(
             """
-            SELECT conversation, body, ifnull(server_at, sent_at), sender FROM lk_message
-            WHERE id = ?1 AND state = 1 AND body IS NOT NULL
+            SELECT m.conversation, m.body, ifnull(m.server_at, m.sent_at), m.sender, s.text
+            FROM lk_message m LEFT JOIN lk_search_supplied s ON s.message = m.id
+            WHERE m.id = ?1 AND m.state = 1 AND m.body IS NOT NULL
             """
         )
         try select.bind(1, row)
         guard try select.step() else { return }
         defer { select.reset() }
-        let text = SearchableText(body: select.bytes(1))
+        let text = SearchableText(body: select.bytes(1), supplied: select.optionalBytes(4))
         byteCount += text.body.count
         candidates.append(
             Candidate(
                 message: row,
                 conversation: select.int64(0),
-                entry: SearchEntry(
-                    text: text,
-                    instant: select.optionalInt64(2) ?? 0,
-                    sender: select.bytes(3)
-                )
+                text: text,
+                instant: select.int64(2),
+                sender: select.bytes(3)
             )
         )
     }
@@ -159,7 +166,7 @@ extension SearchIndexer {
     /// segment of its own.
     private func add(_ candidates: [Candidate]) throws(SQLiteError) {
         let index = SearchIndex(connection: connection)
-        let hours = candidates.map { (SearchKeys.firstDoc(at: $0.entry.instant), $0) }
+        let hours = candidates.map { (SearchKeys.firstDoc(at: $0.instant), $0) }
             .sorted { ($0.0, $0.1.message) < ($1.0, $1.1.message) }
         for (first, candidate) in hours {
             guard let doc = try index.freeDoc(from: first) else {
@@ -170,9 +177,9 @@ extension SearchIndexer {
                 SearchIndex.Row(
                     doc: doc,
                     message: candidate.message,
-                    text: candidate.entry.text.indexed,
+                    text: candidate.text.indexed,
                     conversation: SearchKeys.token(ofConversation: candidate.conversation),
-                    sender: SearchKeys.token(ofSender: candidate.entry.sender)
+                    sender: SearchKeys.token(ofSender: candidate.sender)
                 )
             )
         }

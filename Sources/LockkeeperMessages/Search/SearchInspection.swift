@@ -44,15 +44,17 @@ enum SearchInspection {
     ) throws(SQLiteError) -> [StoreInspection.Finding] {
         let select = try connection.prepare(
             """
-            SELECT m.id, m.body, t.text, t.doc, ifnull(m.server_at, m.sent_at)
-            FROM lk_search_text t JOIN lk_message m ON m.id = t.message WHERE m.body IS NOT NULL
+            SELECT m.id, m.body, t.text, t.doc, ifnull(m.server_at, m.sent_at), s.text
+            FROM lk_search_text t JOIN lk_message m ON m.id = t.message
+            LEFT JOIN lk_search_supplied s ON s.message = m.id WHERE m.body IS NOT NULL
             """
         )
         var findings: [StoreInspection.Finding] = []
         while findings.count < 20, try select.step() {
             let hour = SearchKeys.firstDoc(at: select.int64(4))
             let isSame =
-                SearchableText(body: select.bytes(1)).indexed == select.bytes(2)
+                SearchableText(body: select.bytes(1), supplied: select.optionalBytes(5)).indexed
+                == select.bytes(2)
                 && hour...SearchKeys.lastDoc(from: hour) ~= select.int64(3)
             if !isSame { findings.append(finding("message \(select.int64(0)) is another one")) }
         }

@@ -53,7 +53,7 @@ enum SearchLibrary {
     /// The tables of search, which are nobody's news: what is found follows from the messages.
     static let tables: Set<String> = [
         "lk_search", "lk_search_terms", "lk_search_state", "lk_search_dirty", "lk_search_text",
-        "lk_search_data", "lk_search_idx", "lk_search_config",
+        "lk_search_supplied", "lk_search_data", "lk_search_idx", "lk_search_config",
     ]
 }
 

@@ -17,21 +17,25 @@ struct SearchRun {
     private let query: SearchQuery
     private let place: SearchKey?
     private let limit: Int
+    private let now: Int64
     private var conversation: Int64?
     private var hits: [SearchKey] = []
 
     /// Texts that are looked through for a short needle before lists are read.
     private static let scannedCount = 2000
 
+    /// - Parameter now: milliseconds since 1970: what has expired by then is not found (R-63).
     init(
         _ query: SearchQuery,
         after place: SearchPlace?,
         limit: Int,
+        now: Int64,
         on connection: Connection
     ) {
         self.connection = connection
         self.query = query
         self.limit = limit
+        self.now = now
         needles = SearchNeedles(query.text, match: query.match)
         self.place = place.map(SearchKey.init)
     }
@@ -70,22 +74,49 @@ struct SearchRun {
     /// What is asked of each candidate, whatever it comes from.
     private static let newQuery: StaticString = """
         SELECT m.id, ifnull(m.server_at, m.sent_at), m.place, m.message_id, m.conversation,
-            m.sender, m.state, m.body, c.conversation_id
-        FROM lk_message m JOIN lk_conversation c ON c.id = m.conversation WHERE m.id > ?1
+            m.sender, m.state, m.body, c.conversation_id, m.expires_at, s.text
+        FROM lk_message m CROSS JOIN lk_conversation c ON c.id = m.conversation
+            LEFT JOIN lk_search_supplied s ON s.message = m.id
+        WHERE m.id > ?1
         """
     private static let dirtyQuery: StaticString = """
         SELECT m.id, ifnull(m.server_at, m.sent_at), m.place, m.message_id, m.conversation,
-            m.sender, m.state, m.body, c.conversation_id
+            m.sender, m.state, m.body, c.conversation_id, m.expires_at, s.text
         FROM lk_search_dirty d CROSS JOIN lk_message m ON m.id = d.message
             CROSS JOIN lk_conversation c ON c.id = m.conversation
+            LEFT JOIN lk_search_supplied s ON s.message = m.id
         """
     private static let docQuery: StaticString = """
         SELECT m.id, ifnull(m.server_at, m.sent_at), m.place, m.message_id, m.conversation,
-            m.sender, m.state, m.body, c.conversation_id
+            m.sender, m.state, m.body, c.conversation_id, m.expires_at, s.text
         FROM lk_search_text t CROSS JOIN lk_message m ON m.id = t.message
             CROSS JOIN lk_conversation c ON c.id = m.conversation
+            LEFT JOIN lk_search_supplied s ON s.message = m.id
         WHERE t.doc = ?1
         """
+
+    private static let textsQuery: StaticString = """
+        SELECT doc FROM lk_search_text WHERE doc BETWEEN ?1 AND ?2 ORDER BY doc DESC
+        """
+    private static let indexQuery: StaticString = """
+        SELECT rowid FROM lk_search WHERE rowid BETWEEN ?1 AND ?2 AND lk_search MATCH ?3
+        ORDER BY rowid DESC
+        """
+
+    /// The queries with the steps of their plans; a test asserts them.
+    static var plannedQueries: [(query: StaticString, plan: [String])] {
+        let lookUps = [
+            "SEARCH m USING INTEGER PRIMARY KEY", "SEARCH c USING INTEGER PRIMARY KEY",
+            "SEARCH s USING INTEGER PRIMARY KEY",
+        ]
+        return [
+            (newQuery, lookUps),
+            (dirtyQuery, ["SCAN d"] + lookUps),
+            (docQuery, ["SEARCH t USING INTEGER PRIMARY KEY"] + lookUps),
+            (textsQuery, ["SEARCH lk_search_text USING INTEGER PRIMARY KEY"]),
+            (indexQuery, ["SCAN lk_search VIRTUAL TABLE"]),
+        ]
+    }
 
     private mutating func scan(
         _ sql: StaticString,
@@ -104,6 +135,7 @@ struct SearchRun {
     /// Takes a row as a hit, if it is one and the page has room for it.
     private mutating func consider(_ row: Statement) {
         guard row.int64(6) == MessageRow.State.shown.rawValue, !row.isNull(7) else { return }
+        if let expiresAt = row.optionalInt64(9), expiresAt <= now { return }
         if let conversation, row.int64(4) != conversation { return }
         let instant = row.int64(1)
         if let after = query.after, instant < after.millisecondsSince1970 { return }
@@ -118,11 +150,22 @@ struct SearchRun {
         )
         if let place, !(place < key) { return }
         if hits.count == limit, let last = hits.last, !(key < last) { return }
-        guard needles.match(SearchableText(body: row.bytes(7)).folded) else { return }
-        let index = hits.firstIndex { key < $0 } ?? hits.endIndex
+        let text = SearchableText(body: row.bytes(7), supplied: row.optionalBytes(10))
+        guard needles.match(text.folded) else { return }
+        let index = firstHit(behind: key)
         if index > 0, hits[index - 1].row == key.row { return }
         hits.insert(key, at: index)
         if hits.count > limit { hits.removeLast() }
+    }
+
+    /// The first of the hits that comes behind a key.
+    private func firstHit(behind key: SearchKey) -> Int {
+        var (lower, upper) = (0, hits.count)
+        while lower < upper {
+            let middle = (lower + upper) / 2
+            if key < hits[middle] { upper = middle } else { lower = middle + 1 }
+        }
+        return lower
     }
 
     /// Whether no message with this number in the index, or a smaller one, can be on the page.
@@ -167,12 +210,7 @@ struct SearchRun {
         countMax: Int
     ) throws(SQLiteError) -> Int64? {
         let select = try connection.statement(
-            expression == nil
-                ? "SELECT doc FROM lk_search_text WHERE doc BETWEEN ?1 AND ?2 ORDER BY doc DESC"
-                : """
-                SELECT rowid FROM lk_search WHERE rowid BETWEEN ?1 AND ?2 AND lk_search MATCH ?3
-                ORDER BY rowid DESC
-                """
+            expression == nil ? Self.textsQuery : Self.indexQuery
         )
         defer { select.reset() }
         try select.bind(1, docs.lowerBound)

@@ -77,9 +77,14 @@ struct SearchNeedles: Sendable, Hashable {
 /// What of a message is looked through: its text, and what its app supplied for searching.
 struct SearchableText: Equatable {
     let body: [UInt8]
+    let supplied: [UInt8]?
 
     /// Both folded, apart from each other by a character that no needle holds.
-    var folded: [UInt8] { TextFolding.folded(body) }
+    var folded: [UInt8] {
+        let folded = TextFolding.folded(body)
+        guard let supplied else { return folded }
+        return folded + [Self.end] + TextFolding.folded(supplied)
+    }
 
     /// What the index holds: each character of the text begins a group of three.
     var indexed: [UInt8] { folded + [Self.end, Self.end] }
@@ -88,9 +93,9 @@ struct SearchableText: Equatable {
     private static let end: UInt8 = 1
 }
 
-/// A message as the index knows it. Another value is another entry.
+/// What of a message decides how it is found. Another value is another entry of the index.
 struct SearchEntry: Equatable {
-    let text: SearchableText
+    let body: [UInt8]
     /// Its time in milliseconds since 1970; see ``StoredMessage/serverAt``.
     let instant: Int64
     let sender: [UInt8]
@@ -98,17 +103,11 @@ struct SearchEntry: Equatable {
     /// What a row is found by; `nil` where it is not shown, or has no text.
     init?(_ row: MessageRow) {
         guard row.state == .shown, let body = row.registers.bytes(.body) else { return nil }
-        text = SearchableText(body: body)
+        self.body = body
         instant = row.serverAt ?? 0
         guard let sender = row.registers.bytes(.sender) else {
             preconditionFailure("a message that is shown has a sender")
         }
-        self.sender = sender
-    }
-
-    init(text: SearchableText, instant: Int64, sender: [UInt8]) {
-        self.text = text
-        self.instant = instant
         self.sender = sender
     }
 }

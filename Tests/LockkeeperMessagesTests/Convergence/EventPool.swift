@@ -11,7 +11,7 @@ struct EventPool: CustomStringConvertible {
 
     static let eventCountMax = 12
 
-    private static let bodies = ["a", "b", "é"]
+    static let bodies = ["a", "b", "é"]
     private static let people: [PersonID] = ["bob", "me"]
     private static let ids: [MessageID] = ["m1", "m2", "m3"]
 

@@ -9,9 +9,11 @@ struct Observation: Hashable, CustomStringConvertible {
     let conversations: [String]
     let quarantine: [String]
     let findings: [String]
+    /// What each of some needles is found in.
+    let found: [String]
 
     var description: String {
-        ([String(decoding: export, as: UTF8.self)] + conversations + quarantine + findings)
+        ([String(decoding: export, as: UTF8.self)] + conversations + quarantine + found + findings)
             .joined(separator: "\n")
     }
 
@@ -43,6 +45,10 @@ struct Observation: Hashable, CustomStringConvertible {
             connection
         )
         findings = try MessageInspection.findings(connection, ownID: rules.ownID)
+        found = try EventPool.bodies.map { body in
+            var run = SearchRun(SearchQuery(body), after: nil, limit: 99, now: 0, on: connection)
+            return try run.run().map { "\(body): \($0.conversation) \($0.message)" }.joined()
+        }
     }
 
     private static func rows(of query: String, _ connection: Connection) throws -> [String] {

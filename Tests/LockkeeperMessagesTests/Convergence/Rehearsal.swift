@@ -20,8 +20,10 @@ struct Rehearsal {
             _ = try await store.session.database.submit(durability: .committed, waitMax: nil) {
                 connection,
                 _ in
-                for delivery in deliveries {
-                    collector.append(try observe(delivery, connection))
+                // What is found may not depend on when texts were indexed either.
+                for (number, delivery) in deliveries.enumerated() {
+                    let isIndexed = number % 32 == 1
+                    collector.append(try observe(delivery, connection, isIndexed: isIndexed))
                 }
                 throw RolledBack()
             }
@@ -29,7 +31,11 @@ struct Rehearsal {
         return collector.values
     }
 
-    private func observe(_ delivery: Delivery, _ connection: Connection) throws -> Observation {
+    private func observe(
+        _ delivery: Delivery,
+        _ connection: Connection,
+        isIndexed: Bool
+    ) throws -> Observation {
         try connection.withPolicy(.open) { try $0.execute("SAVEPOINT delivery") }
         var earlier: [Event] = []
         for batch in delivery.batches {
@@ -40,6 +46,9 @@ struct Rehearsal {
                 earlier.append(event)
             }
             _ = try merge.finish()
+            if isIndexed {
+                while try SearchIndexer(connection: connection, now: 0).step() == .more {}
+            }
         }
         let observation = try Observation(connection, store.rules)
         try connection.withPolicy(.open) {

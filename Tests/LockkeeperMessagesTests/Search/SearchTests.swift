@@ -1,5 +1,6 @@
 import Lockkeeper
 import LockkeeperDomain
+import LockkeeperPlatform
 import LockkeeperTesting
 import Testing
 
@@ -216,6 +217,56 @@ struct SearchTests {
                     #expect(try await account.found("second") == [])
                     #expect(try await account.found("third") == ["m3"])
                 }
+            }
+        }
+    }
+
+    @Test("supplied text finds its message, and goes with the text that it was supplied for")
+    func suppliedText() async throws {
+        for index in IndexState.allCases {
+            try await withAccount { account in
+                try await account.store(try messages(["成语接龙", "other", "third"]), index: index)
+                let store = account.messages
+                #expect(try await store.supplySearchText("Chengyu Jielong", for: "m1", in: "c"))
+                #expect(try await store.supplySearchText("extra", for: "m2", in: "c"))
+                #expect(try await store.supplySearchText("removed", for: "m3", in: "c"))
+                #expect(try await store.supplySearchText(nil, for: "m3", in: "c"))
+                #expect(try await !store.supplySearchText("nobody", for: "m9", in: "c"))
+                for isCaughtUp in [false, true] {
+                    if isCaughtUp { try await store.catchUpSearch() }
+                    #expect(try await account.found("jielong") == ["m1"])
+                    #expect(try await account.found("接龙 chengyu") == ["m1"])
+                    #expect(try await account.found("extra") == ["m2"])
+                    #expect(try await account.found("removed") == [])
+                    // Nothing is found across the end of the message's own text.
+                    #expect(try await account.found("龙 chengyu", .phrase) == [])
+                }
+                let hit = try await store.search(SearchQuery("jielong"), limit: 1).first
+                #expect(hit?.snippet.text == "成语接龙" && hit?.snippet.matches == [])
+                try await store.ingest([recall("m1", version: 2), edit("m2", version: 2, "new")])
+                #expect(try await account.found("jielong") == [])
+                #expect(try await account.found("extra") == [])
+                #expect(try await account.found("new") == ["m2"])
+                try await account.test.expectSound()
+            }
+        }
+    }
+
+    @Test("what has expired is not found any more, in the index or not (R-63)")
+    func expired() async throws {
+        for index in IndexState.allCases {
+            try await withAccount { account in
+                let now = account.session.wallClock.milliseconds()
+                let events = [
+                    message("m1", seq: 1, "short lived") {
+                        $0.expiresAt = instant(now + 1_000)
+                    },
+                    message("m2", seq: 2, "long lived") { $0.expiresAt = instant(now + 9_000) },
+                ]
+                try await account.store(events, index: index)
+                #expect(try await account.found("lived") == ["m2", "m1"])
+                account.test.wallClock.set(milliseconds: now + 2_000)
+                #expect(try await account.found("lived") == ["m2"])
             }
         }
     }

@@ -42,11 +42,13 @@ enum ChatData {
         // This file is four folders below the package.
         let parts = #filePath.split(separator: "/").dropLast(4)
         let path = "/" + parts.joined(separator: "/") + "/../shared/data/" + name
-        guard let file = fopen(path, "r") else {
+        // The large log is there in packed form alone.
+        let isPacked = access(path, R_OK) != 0 && access(path + ".gz", R_OK) == 0
+        guard let file = isPacked ? popen("gzip -dc '\(path).gz'", "r") : fopen(path, "r") else {
             print("skipped: ../shared/data/\(name) is not there")
             return nil
         }
-        defer { fclose(file) }
+        defer { _ = isPacked ? pclose(file) : fclose(file) }
         var bytes: [UInt8] = []
         var chunk = [UInt8](repeating: 0, count: 65536)
         while true {
