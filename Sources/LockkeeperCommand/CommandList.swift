@@ -13,6 +13,7 @@ enum CommandList {
         ConversationsCommand.self,
         TimelineCommand.self,
         MessageCommand.self,
+        SearchCommand.self,
         UnreadCommand.self,
         CursorsCommand.self,
         SendCommand.self,

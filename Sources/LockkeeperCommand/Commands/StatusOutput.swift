@@ -97,10 +97,7 @@ enum StatusOutput {
             writer.member("degraded", account.isDegraded)
             writer.member("packets_waiting", account.waitingPacketCount)
             writer.member("packets_parked", account.parkedPacketCount)
-            writer.key("notes")
-            writer.beginArray()
-            for note in account.notes { writer.string(note) }
-            writer.endArray()
+            writer.member("notes", account.notes)
             writer.member("problem", account.problem)
             write(account.processes, into: &writer)
             write(account.pins, into: &writer)
