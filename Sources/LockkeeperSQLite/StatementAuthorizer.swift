@@ -33,6 +33,11 @@ final class StatementAuthorizer {
     var foreignTables: [String: String] = [:]
     /// Set while the connection asks its own questions, which are neither judged nor tracked.
     var isSuspended = false
+    /// What a closure's own statements may write, and where they note what they read, while SQLite's
+    /// handle is lent to it.
+    private var lent: (facts: WriteFacts?, reads: ReadTables?)?
+    /// Whether SQLite's handle is lent to a closure.
+    var isHandleLent: Bool { lent != nil }
     /// Why the statement that is being prepared is none for closures.
     private(set) var refusal: StatementRefusal?
 
@@ -91,6 +96,14 @@ final class StatementAuthorizer {
         observed?.formUnion(reads.names)
     }
 
+    /// From now on statements that are prepared elsewhere are the closure's.
+    func lendHandle(_ facts: WriteFacts?) {
+        lent = (facts, tracker == nil ? ReadTables() : nil)
+    }
+
+    /// Ends that.
+    func takeHandleBack() { lent = nil }
+
     private func noteRead(_ name: String, in reads: ReadTables) {
         reads.names.insert(name)
         observed?.insert(name)
@@ -106,7 +119,7 @@ final class StatementAuthorizer {
         if isSuspended { return SQLITE_OK }
         switch action {
         case SQLITE_READ:
-            if let reads { noteRead(Self.text(first), in: reads) }
+            if let reads = reads ?? lent?.reads { noteRead(Self.text(first), in: reads) }
             return foreignTables.isEmpty ? SQLITE_OK : judge(table: first)
         case SQLITE_SELECT, SQLITE_FUNCTION, SQLITE_RECURSIVE:
             return SQLITE_OK
@@ -153,6 +166,7 @@ final class StatementAuthorizer {
     ) -> Int32 {
         guard let tracker, !isTemporary else { return SQLITE_OK }
         if !isPreparing { tracker.schemaMayHaveChanged() }
+        let facts = facts ?? lent?.facts
         switch action {
         case SQLITE_INSERT, SQLITE_UPDATE, SQLITE_DELETE:
             let name = Self.text(first)
@@ -186,7 +200,7 @@ final class StatementAuthorizer {
 
     private func noteSchema(of name: String, _ tracker: WriteTracker) {
         tracker.schemaMayHaveChanged()
-        facts?.addSchemaTable(tracker.index(ofTable: name))
+        (facts ?? lent?.facts)?.addSchemaTable(tracker.index(ofTable: name))
     }
 
     private static func text(_ pointer: UnsafePointer<CChar>?) -> String {
