@@ -32,6 +32,7 @@ let package = Package(
         .library(name: "AccountState", targets: ["LockkeeperState"]),
         .library(name: "LockkeeperTesting", targets: ["LockkeeperTesting"]),
         .executable(name: "lockkeeper", targets: ["LockkeeperCommand"]),
+        .plugin(name: "EmbedSQL", targets: ["EmbedSQL"]),
     ],
     traits: [
         .trait(
@@ -216,7 +217,7 @@ let package = Package(
                 "LockkeeperTestSupport", "LockkeeperDomain", "LockkeeperPlatform",
                 "LockkeeperSQLite", "LockkeeperStorage",
                 "LockkeeperLocking", "LockkeeperNotifier", "LockkeeperIngest", "Lockkeeper",
-                "LockkeeperTesting",
+                "LockkeeperTesting", "CLockkeeperSQLite",
             ]
         ),
         tests(
@@ -249,7 +250,8 @@ let package = Package(
             name: "lockkeeper-store-tool",
             dependencies: [
                 "LockkeeperDomain", "CLockkeeperPlatform", "LockkeeperPlatform",
-                "LockkeeperSQLite", "LockkeeperStorage", "Lockkeeper", "LockkeeperState",
+                "CLockkeeperSQLite", "LockkeeperSQLite", "LockkeeperStorage", "Lockkeeper",
+                "LockkeeperState",
                 "LockkeeperSimulation",
             ],
             path: "Tests/lockkeeper-store-tool",

@@ -1,3 +1,4 @@
+import CLockkeeperSQLite
 import Glibc
 import Lockkeeper
 import LockkeeperDomain
@@ -10,11 +11,14 @@ import Synchronization
 ///     open             opens the workspace
 ///     session ID       opens the workspace, then, in the middle of which it may die, a session
 ///     remove ID        opens the workspace, then, in the middle of which it may die, removes the account
+///     migrate ID       the same with a program that has a schema of its own, ``polls``
+///     restore ID FILE  the same with a backup
 ///
 /// Where it dies or stands is counted: changes of database files by SQLite (each write, truncation,
-/// sync and deletion), or calls that Lockkeeper itself makes to change names and to sync folders.
+/// sync and deletion), calls that Lockkeeper itself makes to change names and to sync folders, or
+/// statements that SQLite runs.
 ///
-///     change=N, call=N            it kills itself before the N-th, which it has not made then
+///     change=N, call=N, statement=N it kills itself before the N-th, which it has not made then
 ///     stand-change=N, stand-call=N it says "stands" and stands still, until it is killed or a line comes
 ///
 /// It says "done" where it came to the end, or "failed CODE: " and the error's sentences.
@@ -37,6 +41,16 @@ enum TaskTool {
                 try arm(point, zone)
                 try await workspace.removeAccount(AccountID(words[1]))
                 await workspace.close()
+            case ("migrate", 3):
+                let workspace = try await open(root, [polls])
+                try arm(point, zone)
+                try await workspace.migrate(AccountID(words[1]))
+                await workspace.close()
+            case ("restore", 4):
+                let workspace = try await open(root)
+                try arm(point, zone)
+                _ = try await workspace.restore(AccountID(words[1]), from: words[2])
+                await workspace.close()
             default: exit(64)
             }
             say("done")
@@ -48,23 +62,54 @@ enum TaskTool {
         }
     }
 
-    private static func open(_ root: String) async throws -> Workspace {
-        try await Workspace.openApart(at: root, name: "task", vfs: FaultZone.vfs)
+    private static func open(_ root: String, _ schemas: [Schema] = []) async throws -> Workspace {
+        var limits = Limits()
+        // Machines that run tests have other work.
+        limits.openWaitMax = .seconds(120)
+        return try await Workspace.openApart(
+            at: root,
+            name: "task",
+            schemas: schemas,
+            limits: limits,
+            vfs: FaultZone.vfs
+        )
     }
+
+    /// One step that makes a table of the rows of another, and one that makes that one anew.
+    private static let polls = Schema(
+        owner: "polls",
+        migrations: [
+            SchemaMigration(
+                "202611010900_poll",
+                sql: """
+                    CREATE TABLE poll (id INTEGER PRIMARY KEY, title TEXT);
+                    INSERT INTO poll SELECT id, text FROM entry;
+                    CREATE INDEX poll_title ON poll (title)
+                    """
+            ),
+            SchemaMigration("202611020900_entry", version: 1) { transaction in
+                try transaction.rebuild(
+                    "entry",
+                    as: "(id INTEGER PRIMARY KEY, text TEXT, open INTEGER NOT NULL)",
+                    filling: ["id": "id", "text": "text", "open": "1"]
+                )
+            },
+        ]
+    )
 
     /// Where it happens.
     private struct Point {
-        let isCall: Bool
+        let kind: Substring
         let stands: Bool
         let count: Int
 
         init?(_ word: String) {
             let parts = word.split(separator: "=")
             guard parts.count == 2, let count = Int(parts[1]) else { return nil }
-            let names = ["change", "call", "stand-change", "stand-call"]
+            let names = ["change", "call", "statement", "stand-change", "stand-call"]
             guard names.contains(String(parts[0])) else { return nil }
             stands = parts[0].hasPrefix("stand-")
-            isCall = parts[0].hasSuffix("call")
+            kind = parts[0].split(separator: "-").last ?? ""
             self.count = count
         }
     }
@@ -74,7 +119,9 @@ enum TaskTool {
     private static let counted: [SystemCall] = [.unlink, .rmdir, .rename, .mkdir, .fsync]
 
     private static func arm(_ point: Point, _ zone: FaultZone) throws {
-        if point.isCall {
+        if point.kind == "statement" {
+            countStatements(until: point.count)
+        } else if point.kind == "call" {
             let made = Mutex(0)
             SystemFault.install { call, _ in
                 guard counted.contains(call) else { return nil }
@@ -95,6 +142,35 @@ enum TaskTool {
         }
     }
 
+    /// Kills this process before the statement of a number, on whichever connection that is opened from
+    /// now on.
+    private static func countStatements(until count: Int) {
+        statementsLeft.withLock { $0 = count }
+        let entry: Extension = { database, _, _ in
+            sqlite3_trace_v2(
+                database,
+                UInt32(SQLITE_TRACE_STMT),
+                { _, _, _, _ in
+                    let isReached = statementsLeft.withLock { left in
+                        left -= 1
+                        return left < 0
+                    }
+                    if isReached { kill(getpid(), SIGKILL) }
+                    return 0
+                },
+                nil
+            )
+        }
+        // SQLite's header has another type for it than it is called with.
+        sqlite3_auto_extension(unsafeBitCast(entry, to: (@convention(c) () -> Void).self))
+    }
+
+    /// What SQLite calls for each connection that it opens.
+    private typealias Extension =
+        @convention(c) (
+            OpaquePointer?, UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>?, OpaquePointer?
+        ) -> Int32
+
     private static func arrive(_ point: Point) {
         guard point.stands else {
             kill(getpid(), SIGKILL)
@@ -105,3 +181,6 @@ enum TaskTool {
         _ = hear()
     }
 }
+
+/// Statements that still run before the process kills itself.
+private let statementsLeft = Mutex(0)

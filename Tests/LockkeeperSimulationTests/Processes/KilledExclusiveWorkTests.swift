@@ -11,64 +11,10 @@ import Testing
 
 private let isWholeRun = Environment.variable("LOCKKEEPER_TEST_ALL") != nil
 
-/// A point at which a process kills itself or stands still; see `TaskTool`.
-private enum Point {
-    /// Changes that SQLite makes to database files.
-    case change
-    /// Calls by which Lockkeeper itself changes names and syncs folders.
-    case call
-
-    static let all = [Point.change, .call]
-}
-
 extension RealProcesses {
     /// Exclusive work and the making of a registry, with processes that die, stand, stay, or come.
     @Suite("Exclusive work of real processes: killed, met, refused, wanted twice (5.5, I-11, I-12)")
     struct KilledExclusiveWorkTests {
-        /// Kills a task before each change and each call, as many as there are, and looks each time.
-        ///
-        /// - Parameters:
-        ///   - stride: how many points lie between two that are tried, where not all are; the first one
-        ///     is drawn.
-        ///   - prepare: makes what the task will do necessary.
-        ///   - judge: looks at what the killed process left behind.
-        /// - Returns: how many points of each kind were tried.
-        private func killAtEachPoint(
-            _ root: String,
-            _ task: String...,
-            stride: Int = 1,
-            prepare: () async throws -> Void,
-            judge: (_ comment: Comment) async throws -> Void
-        ) async throws -> [Int] {
-            let seed = UInt64.random(in: 0...UInt64(UInt32.max))
-            print("seed=\(seed)")
-            var counts: [Int] = []
-            for point in Point.all {
-                let stride = isWholeRun ? 1 : stride
-                var number = Int(seed % UInt64(stride))
-                var count = 0
-                while number < 5000 {
-                    try await prepare()
-                    let words = task + ["\(point)=\(number)"]
-                    let (status, said) = try await onOwnThread {
-                        let process = try LineProcess.task(root, words)
-                        return (process.end(), try? process.hear())
-                    }
-                    let comment: Comment = "seed=\(seed), \(words): \(said ?? "")"
-                    try await judge(comment)
-                    guard status == .signalled(SIGKILL) else {
-                        #expect(status == .exited(0) && said == "done", comment)
-                        break
-                    }
-                    count += 1
-                    number += stride
-                }
-                print("\(task): killed at \(count) of \(number) points of kind \(point)")
-                counts.append(count)
-            }
-            return counts
-        }
-
         @Test(
             "a removal that is killed at any point has not begun, or is completed by the next opener"
         )
@@ -78,7 +24,7 @@ extension RealProcesses {
                 let folder = "\(entries.root)/accounts/bob"
                 var ends: Set<String> = []
                 var isLost = false
-                let counts = try await killAtEachPoint(entries.root, "remove", "bob") {
+                let counts = try await killAtEachPoint(entries.root, ["remove", "bob"]) {
                     try await addBob(entries.app)
                 } judge: { comment in
                     // Each other time the registry is lost as well, and the charter has to tell.
@@ -118,8 +64,7 @@ extension RealProcesses {
                 var isLost = false
                 let counts = try await killAtEachPoint(
                     entries.root,
-                    "session",
-                    "alice",
+                    ["session", "alice"],
                     stride: 4
                 ) {
                     before = try Published(entries.root)
@@ -163,7 +108,7 @@ extension RealProcesses {
                 let path = "\(entries.root)/workspace.db"
                 var wasDamaged = false
                 var kept = 0
-                let counts = try await killAtEachPoint(entries.root, "open", stride: 3) {
+                let counts = try await killAtEachPoint(entries.root, ["open"], stride: 3) {
                     wasDamaged.toggle()
                     if wasDamaged {
                         kept += 1
