@@ -1,4 +1,5 @@
 import LockkeeperDomain
+import LockkeeperPlatform
 import LockkeeperSQLite
 import LockkeeperStorage
 
@@ -27,6 +28,64 @@ extension ForeignProcess {
     }
 }
 
+/// How closely an inspection looks.
+public enum InspectionLevel: String, Sendable, Hashable, CaseIterable {
+    /// Header, fence, schema, the ends of the commit log: milliseconds at any size. Every opening does
+    /// it.
+    case open
+    /// Also every row, foreign keys, the whole commit log: reads everything once, in slices, so that
+    /// nobody's log is kept from being begun anew for long.
+    case quick
+    /// Also indexes against their tables, cursors, and every stored counter against its recount (I-16),
+    /// each in one snapshot, which the log has to wait for.
+    case deep
+
+    init(_ level: StoreInspection.Level) {
+        self =
+            switch level {
+            case .open: .open
+            case .quick: .quick
+            case .deep: .deep
+            }
+    }
+
+    var stored: StoreInspection.Level {
+        switch self {
+        case .open: .open
+        case .quick: .quick
+        case .deep: .deep
+        }
+    }
+}
+
+/// How an inspection ended.
+public struct InspectionReport: Sendable, Hashable {
+    /// The account.
+    public let account: AccountID
+    /// How closely was looked.
+    public let level: InspectionLevel
+    /// What was found; nothing for a sound store.
+    public let findings: [InspectionFinding]
+    /// How long it took.
+    public let duration: Duration
+}
+
+/// How the last inspection of one level and database ended, for `status`.
+public struct InspectionSummary: Sendable, Hashable {
+    /// The account's database.
+    public let kind: AccountDatabaseKind
+    /// How closely was looked.
+    public let level: InspectionLevel
+    /// When it ended, in milliseconds since 1970.
+    public let endedAt: Int64
+    /// How long it took.
+    public let duration: Duration
+    /// How many findings there were.
+    public let findingCount: Int
+    /// Their codes, each once.
+    public let codes: [String]
+}
+
 extension Session {
     /// Looks whether the account's files are what they should be. Changes nothing.
     ///
@@ -39,29 +98,51 @@ extension Session {
 }
 
 extension Workspace {
-    /// Looks whether an account's files are what they should be. Changes nothing. A file that is
-    /// missing, or is no store, is a finding like others, and what can be looked at is.
+    /// ``inspection(of:level:progress:)``, with what was found alone.
     ///
     /// - Parameter deep: as ``Session/inspect(deep:)``.
-    /// - Returns: what was found; nothing for a sound store.
-    /// - Throws: ``LockkeeperError`` — `unknownAccount`; `accountInactive` where the account was
-    ///   never activated, so that there is nothing to look at.
     public func inspect(_ id: AccountID, deep: Bool = true) async throws -> [InspectionFinding] {
-        try await work { workspace in
+        try await inspection(of: id, level: deep ? .deep : .quick).findings
+    }
+
+    /// Looks whether an account's files are what they should be. Changes nothing in them. A file that is
+    /// missing, or is no store, is a finding like others, and what can be looked at is. How it ended is
+    /// written down for ``status()``.
+    ///
+    /// - Parameter progress: called on a thread of Lockkeeper's with the tables that are done, and how
+    ///   many there are, of one database after the other.
+    /// - Throws: ``LockkeeperError`` — `unknownAccount`; `accountInactive` where the account was
+    ///   never activated, so that there is nothing to look at; `busy` where another process needs the
+    ///   account to itself. `CancellationError`.
+    public func inspection(
+        of id: AccountID,
+        level: InspectionLevel,
+        progress: (@Sendable (_ done: Int, _ count: Int) -> Void)? = nil
+    ) async throws -> InspectionReport {
+        try await cancellableWork { workspace, cancellation in
             let account = AccountInfo(try workspace.registry.record(of: id))
             let files = try AccountFiles(id, of: workspace)
-            let deadline = workspace.deadlineOfOpening()
-            let read = files.attachment.reads.begin(.inspection)
-            defer { files.attachment.reads.end(read) }
-            return try files.users.naming {
-                try StoreKind.allCases.flatMap { kind in
-                    try files.inspect(
-                        kind,
-                        account: account,
-                        level: deep ? .deep : .quick,
-                        deadline: deadline
-                    )
+            let began = workspace.clock.now()
+            let attachment = files.attachment
+            let read = attachment.reads.begin(.inspection)
+            defer { attachment.reads.end(read) }
+            let pace = InspectionPace(
+                isCancelled: { cancellation.isCancelled || !attachment.isOpen },
+                progress: { progress?($0, $1) }
+            )
+            let look = Look(account: account, level: level.stored, pace: pace, cancellation)
+            do {
+                let findings = try files.users.naming {
+                    try StoreKind.allCases.flatMap { try files.inspect($0, look) }
                 }
+                return InspectionReport(
+                    account: id,
+                    level: level,
+                    findings: findings,
+                    duration: workspace.clock.now().duration(since: began)
+                )
+            } catch StorageError.cancelled where !cancellation.isCancelled {
+                throw LockkeeperError.leftMeanwhile(id, what: "the inspection")
             }
         }
     }
@@ -76,17 +157,94 @@ extension Workspace {
     }
 }
 
-extension AccountFiles {
-    fileprivate func inspect(
-        _ kind: StoreKind,
+/// What an inspection was asked for.
+private struct Look {
+    let account: AccountInfo
+    let level: StoreInspection.Level
+    let pace: InspectionPace
+    let cancellation: Cancellation
+
+    init(
         account: AccountInfo,
         level: StoreInspection.Level,
-        deadline: Deadline
-    ) throws -> [InspectionFinding] {
+        pace: InspectionPace,
+        _ cancellation: Cancellation
+    ) {
+        self.account = account
+        self.level = level
+        self.pace = pace
+        self.cancellation = cancellation
+    }
+}
+
+extension AccountFiles {
+    fileprivate func inspect(_ kind: StoreKind, _ look: Look) throws -> [InspectionFinding] {
+        let began = workspace.clock.now()
+        let findings = try findings(of: kind, look)
+        if look.level > .open { note(findings, of: kind, look.level, since: began) }
+        return findings
+    }
+
+    /// Writes down how an inspection ended. On a full disk it is not written down, and no harm is done.
+    private func note(
+        _ findings: [InspectionFinding],
+        of kind: StoreKind,
+        _ level: StoreInspection.Level,
+        since began: MonotonicInstant
+    ) {
+        var health = HealthRecord(at: attachment.paths.health)
+        var codes: [String] = []
+        for finding in findings where !codes.contains(finding.code) { codes.append(finding.code) }
+        health[kind, level] = HealthRecord.Result(
+            at: workspace.wallClock.milliseconds(),
+            duration: Int64(workspace.clock.now().duration(since: began).milliseconds),
+            found: Int64(findings.count),
+            codes: codes
+        )
+        try? health.write(to: attachment.paths.health)
+    }
+
+    /// What inspections found: opening's, which is run now, and those of the other levels as they were
+    /// written down.
+    func inspectionSummaries(of account: AccountInfo) throws -> [InspectionSummary] {
+        let health = HealthRecord(at: attachment.paths.health)
+        return try StoreKind.allCases.flatMap { kind in
+            let began = workspace.clock.now()
+            let look = Look(
+                account: account,
+                level: .open,
+                pace: InspectionPace(),
+                Cancellation()
+            )
+            let findings = try findings(of: kind, look)
+            let now = InspectionSummary(
+                kind: AccountDatabaseKind(kind),
+                level: .open,
+                endedAt: workspace.wallClock.milliseconds(),
+                duration: workspace.clock.now().duration(since: began),
+                findingCount: findings.count,
+                codes: findings.map(\.code)
+            )
+            let earlier = [StoreInspection.Level.quick, .deep].compactMap { level in
+                health[kind, level].map { result in
+                    InspectionSummary(
+                        kind: AccountDatabaseKind(kind),
+                        level: InspectionLevel(level),
+                        endedAt: result.at,
+                        duration: .milliseconds(result.duration),
+                        findingCount: Int(result.found),
+                        codes: result.codes
+                    )
+                }
+            }
+            return [now] + earlier
+        }
+    }
+
+    private func findings(of kind: StoreKind, _ look: Look) throws -> [InspectionFinding] {
         let path = try path(of: kind)
         do {
-            return try trustFindings(of: kind)
-                + inspect(kind, at: path, account: account, level: level, deadline: deadline)
+            return try trustFindings(of: kind) + inspect(kind, at: path, look)
         } catch StorageError.logModeChanged(_, let mode) {
             return [
                 InspectionFinding(
@@ -137,23 +295,28 @@ extension AccountFiles {
     private func inspect(
         _ kind: StoreKind,
         at path: String,
-        account: AccountInfo,
-        level: StoreInspection.Level,
-        deadline: Deadline
+        _ look: Look
     ) throws -> [InspectionFinding] {
         let schemas = workspace.schemas.filter { $0.kind == kind }
         let inspection = StoreInspection(
             migrations: schemas.flatMap(\.migrations),
-            probes: schemas.flatMap { $0.probes(account) }
+            probes: schemas.flatMap { $0.probes(look.account) }
         )
         let connection = try StoreFile.open(
             path,
             for: .reading,
             environment: workspace.environment,
-            busyDeadline: deadline
+            busyDeadline: workspace.deadlineOfOpening()
         )
         defer { try? connection.close() }
-        return try inspection.run(on: connection, path: path, level: level).map {
+        look.cancellation.runs(on: connection)
+        let findings = try inspection.run(
+            on: connection,
+            path: path,
+            level: look.level,
+            pace: look.pace
+        )
+        return findings.map {
             InspectionFinding(
                 code: $0.code,
                 subject: $0.subject,

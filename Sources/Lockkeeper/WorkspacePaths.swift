@@ -13,6 +13,7 @@ import LockkeeperStorage
 ///     messages-<n>.db           <n> changes when a file is replaced
 ///     settings-<n>.db
 ///     account.json              the account's charter, of which a lost registry is made anew
+///     health.json               what inspections found when they were last run
 ///     account.locks             ENTRY, PRESENCE, MAINTENANCE, QUEUE, WRITER
 ///     backups/                  copies up to one commit each
 ///     damaged/                  what was replaced, and what a crash left behind
@@ -38,6 +39,8 @@ struct WorkspacePaths: Sendable, Hashable {
         var charter: String { "\(directory)/account.json" }
         /// Copies that the account keeps of itself.
         var backups: String { "\(directory)/backups" }
+        /// What inspections found when they were last run.
+        var health: String { "\(directory)/health.json" }
         /// What is not opened any more, and kept.
         var damaged: String { "\(directory)/damaged" }
 

@@ -51,6 +51,9 @@ public struct WorkspaceStatus: Sendable, Hashable {
         public fileprivate(set) var foreignProcesses: [ForeignProcess]
         /// What people should know of its tables, as sentences: an index that is behind, for example.
         public fileprivate(set) var notes: [String]
+        /// What inspections found: each opening's, and those of the other levels when they were last
+        /// run.
+        public fileprivate(set) var inspections: [InspectionSummary]
         /// Why its files could not be looked at, as a sentence; `nil` where they could.
         public fileprivate(set) var problem: String?
     }
@@ -64,6 +67,8 @@ public struct WorkspaceStatus: Sendable, Hashable {
     /// A switch, signing in or out that was begun and is not finished, in words; `nil` where there is
     /// none.
     public let pendingSwitch: String?
+    /// Bytes that are free on the disk for this user.
+    public let freeByteCount: Int64
     /// The version of the SQLite that is loaded.
     public let sqliteVersion: String
     /// Whether that SQLite has the fix of the WAL-reset fault (3.51.3, 3.50.7, 3.44.6). Without it
@@ -95,6 +100,7 @@ extension Workspace {
                 ),
                 accounts: try records.map { try workspace.status(of: $0) },
                 pendingSwitch: try workspace.registry.use { try $0.intent()?.description },
+                freeByteCount: try FileSystem.freeBytes(at: workspace.root),
                 sqliteVersion: SQLiteLibrary.version,
                 sqliteHasResetFix: Self.sqliteHasResetFix,
                 excludesCheckpoints: Self.excludesCheckpoints
@@ -145,6 +151,7 @@ extension Workspace {
             // A store that this program has not migrated yet has no such tables.
             account.notes = schemas.flatMap { (try? $0.notes(reader.connection)) ?? [] }
             for kind in StoreKind.allCases { try files.trust(in: kind).check() }
+            account.inspections = try files.inspectionSummaries(of: account.info)
         } catch {
             account.note(error)
         }
@@ -174,6 +181,7 @@ extension WorkspaceStatus.Account {
             pins: [],
             foreignProcesses: [],
             notes: [],
+            inspections: [],
             problem: nil
         )
     }

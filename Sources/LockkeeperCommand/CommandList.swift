@@ -47,6 +47,7 @@ enum CommandList {
         SecretsListCommand.self,
         StatusCommand.self,
         CheckCommand.self,
+        DoctorCommand.self,
         MigrateCommand.self,
         BackupCommand.self,
         RestoreCommand.self,

@@ -19,13 +19,25 @@ extension Connection {
         package let row: Int64?
         /// The table in which the row it names is missing.
         package let parent: String
+
+        /// A violation of its parts.
+        package init(table: String, row: Int64?, parent: String) {
+            self.table = table
+            self.row = row
+            self.parent = parent
+        }
     }
 
     /// Looks for rows whose foreign key leads nowhere.
     ///
+    /// - Parameter table: the only table that is looked at; all where it is not given.
     /// - Throws: ``SQLiteError`` when the file cannot be read well enough.
-    package func foreignKeyCheck(limit: Int = 100) throws(SQLiteError) -> [ForeignKeyViolation] {
-        let statement = try prepare("PRAGMA foreign_key_check")
+    package func foreignKeyCheck(
+        of table: String? = nil,
+        limit: Int = 100
+    ) throws(SQLiteError) -> [ForeignKeyViolation] {
+        let only = table.map { "(\"\($0.replacing("\"", with: "\"\""))\")" } ?? ""
+        let statement = try prepare("PRAGMA foreign_key_check\(only)")
         defer { statement.reset() }
         var violations: [ForeignKeyViolation] = []
         while violations.count < limit, try statement.step() {

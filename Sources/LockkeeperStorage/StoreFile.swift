@@ -182,6 +182,7 @@ package enum StoreFile {
         _ environment: StoreEnvironment,
         _ busyDeadline: Deadline
     ) throws(StorageError) -> Connection {
+        try FileWatch.checkIndex(of: path)
         let tracker = WriteTracker { isLeftOut($0, environment) }
         do throws(SQLiteError) {
             return try Connection(

@@ -8,10 +8,19 @@ package struct StoreInspection: Sendable {
     package enum Level: Int, Sendable, Hashable, Comparable {
         /// What opening looks at: fence, schema, ends of the commit log.
         case open
-        /// Also the file's structure, and the whole commit log.
+        /// Also every row, foreign keys, and the whole commit log.
         case quick
-        /// Also indexes against tables, foreign keys, and stored counters against recounts (I-16).
+        /// Also indexes against tables, and stored counters against recounts (I-16).
         case deep
+
+        /// The word for people and programs.
+        package var name: String {
+            switch self {
+            case .open: "open"
+            case .quick: "quick"
+            case .deep: "deep"
+            }
+        }
 
         /// Orders levels by closeness.
         package static func < (left: Level, right: Level) -> Bool {
@@ -74,51 +83,118 @@ package struct StoreInspection: Sendable {
         self.probes = probes
     }
 
-    /// Looks at a store in one snapshot.
+    /// Looks at a store, in as many snapshots as keep each of them short.
+    ///
+    /// | level | what it costs |
+    /// |---|---|
+    /// | open | milliseconds, at any size |
+    /// | quick | reads every row once, in slices |
+    /// | deep | also SQLite's whole check in one snapshot, and everything that is counted |
     ///
     /// - Returns: what was found, this room's findings first; none for a store that is sound. What
     ///   cannot be read is a finding.
-    /// - Throws: ``StorageError`` when the connection itself cannot be used, busy among others.
+    /// - Throws: ``StorageError/cancelled``; ``StorageError`` when the connection itself cannot be
+    ///   used, busy among others.
     package func run(
         on connection: Connection,
         path: String,
-        level: Level
+        level: Level,
+        pace: InspectionPace = InspectionPace()
     ) throws(StorageError) -> [Finding] {
-        try sqlite { () throws(SQLiteError) in try connection.begin(.deferred) }
-        defer { connection.rollBack() }
         var findings: [Finding] = []
-        look(into: &findings, at: path) {
-            let fence = try Fence.read(from: connection, path: path)
-            return try Self.inspect(fence, connection, wholeLog: level >= .quick)
+        var fence: Fence?
+        try look(into: &findings, at: path, connection, pace) {
+            let read = try Fence.read(from: connection, path: path)
+            fence = read
+            return try Self.inspect(read, connection)
         }
-        look(into: &findings, at: "lk_migration") {
+        try look(into: &findings, at: "lk_migration", connection, pace) {
             try migrator.pending(in: connection).map(Self.missing)
         }
-        if level >= .quick {
-            look(into: &findings, at: path) {
-                try connection.integrityCheck(quick: level < .deep).map { Self.damage(path, $0) }
+        guard level >= .quick else { return findings }
+        if let fence { try lookAtLog(into: &findings, fence, connection, pace) }
+        if level == .deep {
+            // Every table, every index, and the pages that are free.
+            try look(into: &findings, at: path, connection, pace) {
+                try connection.integrityCheck(quick: false).map { Self.damage(path, $0) }
             }
         }
-        if level >= .deep {
-            look(into: &findings, at: path) {
-                try connection.foreignKeyCheck().map(Self.dangling)
-            }
-        }
+        try lookAtTables(into: &findings, path, level, connection, pace)
         for probe in probes where level >= probe.level {
-            look(into: &findings, at: path) { try probe.look(connection) }
+            try look(into: &findings, at: path, connection, pace) { try probe.look(connection) }
         }
         return findings
     }
 
-    /// Runs one look. What it throws says as much as what it finds.
+    private func lookAtTables(
+        into findings: inout [Finding],
+        _ path: String,
+        _ level: Level,
+        _ connection: Connection,
+        _ pace: InspectionPace
+    ) throws(StorageError) {
+        var tables: [TableSlices] = []
+        try look(into: &findings, at: path, connection, pace) {
+            tables = try TableSlices.all(in: connection)
+            return []
+        }
+        for (index, table) in tables.enumerated() {
+            pace.progress(index, tables.count)
+            if table.isLarge(for: pace) {
+                try lookAtSlices(of: table, into: &findings, path, connection, pace)
+                continue
+            }
+            if level < .deep {
+                try look(into: &findings, at: path, connection, pace) {
+                    try table.check(connection).map { Self.damage(path, $0) }
+                }
+            }
+            try look(into: &findings, at: path, connection, pace) {
+                try connection.foreignKeyCheck(of: table.name).map(Self.dangling)
+            }
+        }
+    }
+
+    private func lookAtSlices(
+        of table: TableSlices,
+        into findings: inout [Finding],
+        _ path: String,
+        _ connection: Connection,
+        _ pace: InspectionPace
+    ) throws(StorageError) {
+        guard let rows = table.rows else { return }
+        // The one before the first; nobody gives the least integer to a row.
+        var next: Int64? = rows.lowerBound > .min ? rows.lowerBound - 1 : .min
+        while let row = next, findings.count < Self.findingMax {
+            next = nil
+            try look(into: &findings, at: path, connection, pace) {
+                let (last, sentences) = try table.check(after: row, pace, connection)
+                guard let last else { return [] }
+                next = last
+                return sentences.map { Self.damage(path, $0) }
+                    + (try table.danglingRows(in: (row + 1)...last, connection).map(Self.dangling))
+            }
+        }
+    }
+
+    /// More findings than this say nothing more.
+    private static let findingMax = 1000
+
+    /// Runs one look in a snapshot of its own. What it throws says as much as what it finds.
     private func look(
         into findings: inout [Finding],
         at subject: String,
+        _ connection: Connection,
+        _ pace: InspectionPace,
         _ look: () throws -> [Finding]
-    ) {
+    ) throws(StorageError) {
+        if pace.isCancelled() { throw .cancelled }
+        try sqlite { () throws(SQLiteError) in try connection.begin(.deferred) }
+        defer { connection.rollBack() }
         do {
             findings += try look()
         } catch {
+            if pace.isCancelled() { throw .cancelled }
             findings.append(Self.finding(for: error, subject))
         }
     }
@@ -127,8 +203,7 @@ package struct StoreInspection: Sendable {
 
     private static func inspect(
         _ fence: Fence,
-        _ connection: Connection,
-        wholeLog: Bool
+        _ connection: Connection
     ) throws(SQLiteError) -> [Finding] {
         var findings: [Finding] = []
         if fence.generation.rawValue < 0 || fence.floor.rawValue < 0 {
@@ -154,34 +229,72 @@ package struct StoreInspection: Sendable {
                 )
             )
         }
-        if wholeLog { findings += try inspectRows(fence, connection) }
         return findings
+    }
+
+    /// How far the look at the commit log has come.
+    private struct LogState {
+        var number: CommitNumber?
+        var generation = Generation(0)
+    }
+
+    private func lookAtLog(
+        into findings: inout [Finding],
+        _ fence: Fence,
+        _ connection: Connection,
+        _ pace: InspectionPace
+    ) throws(StorageError) {
+        var state = LogState()
+        var hasMore = true
+        while hasMore, findings.count < Self.findingMax {
+            hasMore = false
+            try look(into: &findings, at: "lk_commit", connection, pace) {
+                // Another process may have raised it since.
+                let now = try Fence.read(from: connection, path: "")
+                let found = try Self.inspectRows(now, &state, pace.sliceRowCount, connection)
+                hasMore = found.hasMore
+                return found.findings
+            }
+        }
     }
 
     private static func inspectRows(
         _ fence: Fence,
+        _ state: inout LogState,
+        _ limit: Int64,
         _ connection: Connection
-    ) throws(SQLiteError) -> [Finding] {
+    ) throws(SQLiteError) -> (findings: [Finding], hasMore: Bool) {
         let select = try connection.prepare(
-            "SELECT number, generation, tables, topics FROM lk_commit ORDER BY number"
+            """
+            SELECT number, generation, tables, topics, boot FROM lk_commit WHERE number > ?1
+            ORDER BY number LIMIT ?2
+            """
         )
+        try select.bind(1, state.number?.rawValue ?? .min)
+        try select.bind(2, limit)
         defer { select.reset() }
         var findings: [Finding] = []
-        var generation = Generation(0)
+        var count: Int64 = 0
         while findings.count < 100, try select.step() {
+            count += 1
             let number = CommitNumber(select.int64(0))
             let own = Generation(select.int64(1))
-            if own < generation || own > fence.generation {
+            if own < state.generation || own > fence.generation {
                 findings.append(Self.disorder(number, own, fence))
             }
-            generation = own
+            if let before = state.number, number != before.next,
+                select.isNull(4) || number.rawValue - before.rawValue != StoreWriter.bootJump
+            {
+                findings.append(Self.gap(before, number))
+            }
+            (state.number, state.generation) = (number, own)
             if !isReadable(select) {
                 findings.append(
                     Self.finding(for: StorageError.malformedCommit(number), "lk_commit")
                 )
             }
         }
-        return findings
+        return (findings, count == limit)
     }
 
     private static func isReadable(_ row: Statement) -> Bool {
@@ -211,6 +324,15 @@ package struct StoreInspection: Sendable {
             subject: "lk_commit \(number)",
             explanation: "generation \(generation) does not fit its neighbours or the fence at "
                 + "\(fence.generation)",
+            remedy: Self.keepFiles
+        )
+    }
+
+    private static func gap(_ before: CommitNumber, _ number: CommitNumber) -> Finding {
+        Finding(
+            code: "commit-log.gap",
+            subject: "lk_commit \(number)",
+            explanation: "it follows \(before), and no boot of the machine lies between",
             remedy: Self.keepFiles
         )
     }

@@ -21,6 +21,7 @@ package final class StoreReader {
     private let environment: StoreEnvironment
     private let purpose: ReadPurpose
     private let watcher: (any SnapshotWatcher)?
+    private let watch: FileWatch
     private var schema: SchemaWatch
 
     /// Opens a store for reading.
@@ -57,6 +58,7 @@ package final class StoreReader {
         self.environment = environment
         self.purpose = purpose
         self.watcher = watcher
+        self.watch = try FileWatch(path: path)
         self.schema = try SchemaWatch(migrator, connection)
     }
 
@@ -208,7 +210,8 @@ package final class StoreReader {
     ///
     /// - Throws: what SQLite throws.
     package func dataVersion() throws(StorageError) -> Int64 {
-        try sqlite { () throws(SQLiteError) in try connection.dataVersion() }
+        try watch.checkIndex()
+        return try sqlite { () throws(SQLiteError) in try connection.dataVersion() }
     }
 
     /// Closes the store.
@@ -232,6 +235,7 @@ package final class StoreReader {
         _ purpose: ReadPurpose,
         _ body: (Log) throws -> Value
     ) throws -> Value {
+        try watch.checkIndex()
         watcher?.began(purpose)
         defer { watcher?.ended() }
         try sqlite { () throws(SQLiteError) in try connection.begin(.deferred) }
@@ -243,6 +247,7 @@ package final class StoreReader {
     private func storageSnapshot<Value>(
         _ body: (Log) throws(StorageError) -> Value
     ) throws(StorageError) -> Value {
+        try watch.checkIndex()
         watcher?.began(purpose)
         defer { watcher?.ended() }
         try sqlite { () throws(SQLiteError) in try connection.begin(.deferred) }

@@ -39,7 +39,7 @@ package final class StoreWriter {
     /// takes a body that leaves the transaction's rules; once is a coincidence, eight are a bug.
     private static let restartCountMax = 8
     /// How far numbers jump after a boot: more commits than could be lost with the power.
-    private static let bootJump: Int64 = 1 << 32
+    static let bootJump: Int64 = 1 << 32
 
     /// What a transaction reads before anything else.
     private struct Head {
@@ -117,6 +117,7 @@ package final class StoreWriter {
     ) throws -> TransactionOutcome<Value> {
         precondition(token.account == account, "a token of another account reached this store")
         connection.busyDeadline = deadline
+        try watch.checkIndex()
         var jump: Head?
         var restartCount = 0
         while true {

@@ -39,23 +39,7 @@ struct CheckCommand: Command {
                     excludesCheckpoints: Workspace.excludesCheckpoints
                 )
         )
-        for finding in findings {
-            guard context.options.isJSON else {
-                let subject = terminalText(finding.subject)
-                try context.console.print(
-                    "\(finding.code): \(subject): \(terminalText(finding.explanation)) \(finding.remedy)"
-                )
-                continue
-            }
-            try context.console.print { writer in
-                writer.beginVersionedObject()
-                writer.member("code", finding.code)
-                writer.member("subject", finding.subject)
-                writer.member("explanation", finding.explanation)
-                writer.member("remedy", finding.remedy)
-                writer.endObject()
-            }
-        }
+        try FindingOutput.print(findings, in: context)
         if findings.isEmpty { context.console.note("lockkeeper: nothing found") }
         return findings.isEmpty ? .success : .found
     }

@@ -1,5 +1,6 @@
 import Lockkeeper
 import LockkeeperDomain
+import LockkeeperMessages
 
 /// How the status of a workspace is printed.
 enum StatusOutput {
@@ -35,6 +36,7 @@ enum StatusOutput {
                 )
             }
             lines += account.notes.map { "  \($0)" }
+            lines += account.inspections.map { "  \(line($0))" }
             if let problem = account.problem { lines.append("  cannot be read: \(problem)") }
             lines += account.processes.map { "  \(line($0))" }
             lines += account.pins.map { "  \(line($0))" }
@@ -60,6 +62,16 @@ enum StatusOutput {
             + " database open without Lockkeeper: \(ForeignProcess.consequence)"
     }
 
+    private static func line(_ inspection: InspectionSummary) -> String {
+        let found =
+            inspection.findingCount == 0
+            ? "nothing found"
+            : "\(inspection.findingCount) found: \(inspection.codes.joined(separator: ", "))"
+        let when = inspection.level == .open ? "now" : "at \(Timestamp(stored: inspection.endedAt))"
+        return "check of \(inspection.kind.rawValue), \(inspection.level.rawValue), \(when):"
+            + " \(found), took \(seconds(inspection.duration))"
+    }
+
     private static func line(_ pin: LogPin) -> String {
         let who =
             pin.isForeign
@@ -81,6 +93,7 @@ enum StatusOutput {
         writer.member("root", status.root)
         writer.member("host_pid", host(of: status))
         writer.member("pending_switch", status.pendingSwitch)
+        writer.member("free_bytes", status.freeByteCount)
         writer.member("sqlite_version", status.sqliteVersion)
         writer.member("sqlite_has_reset_fix", status.sqliteHasResetFix)
         writer.member("excludes_checkpoints", status.excludesCheckpoints)
@@ -100,6 +113,7 @@ enum StatusOutput {
             writer.member("notes", account.notes)
             writer.member("problem", account.problem)
             write(account.processes, into: &writer)
+            write(account.inspections, into: &writer)
             write(account.pins, into: &writer)
             write(account.foreignProcesses, into: &writer)
             writer.endObject()
@@ -140,6 +154,25 @@ enum StatusOutput {
             writer.member("activity_ms", milliseconds: process.duration)
             writer.member("condition", process.condition)
             writer.member("locks", process.locks)
+            writer.endObject()
+        }
+        writer.endArray()
+    }
+
+    private static func write(
+        _ inspections: [InspectionSummary],
+        into writer: inout JSONWriter
+    ) {
+        writer.key("inspections")
+        writer.beginArray()
+        for inspection in inspections {
+            writer.beginObject()
+            writer.member("database", inspection.kind.rawValue)
+            writer.member("level", inspection.level.rawValue)
+            writer.member("at", Timestamp(stored: inspection.endedAt))
+            writer.member("duration_ms", milliseconds: inspection.duration)
+            writer.member("found", inspection.findingCount)
+            writer.member("codes", inspection.codes)
             writer.endObject()
         }
         writer.endArray()

@@ -1,0 +1,299 @@
+public import LockkeeperDomain
+import LockkeeperLocking
+import LockkeeperPlatform
+import LockkeeperSQLite
+import LockkeeperStorage
+
+/// What an account's store stands in.
+public struct Surroundings: Sendable, Hashable {
+    /// How something is, for people.
+    public struct Fact: Sendable, Hashable {
+        /// What it is about: "file-system".
+        public let name: String
+        /// How it is.
+        public let value: String
+    }
+
+    /// How things are.
+    public let facts: [Fact]
+    /// What is not as it should be.
+    public let findings: [InspectionFinding]
+}
+
+extension Workspace {
+    /// Looks at what surrounds an account's store: owners, modes and links of its files, file system and
+    /// mounts, free space, files that nobody uses, versions, copies of SQLite in the processes. Opens
+    /// nothing to write.
+    ///
+    /// - Throws: ``LockkeeperError`` — `unknownAccount`, `permissionDenied`.
+    public func surroundings(of id: AccountID) async throws -> Surroundings {
+        try await work { workspace in
+            let files = try AccountFiles(id, of: workspace)
+            var look = SurroundingsLook(workspace: workspace, files: files)
+            try look.run()
+            return Surroundings(facts: look.facts, findings: look.findings)
+        }
+    }
+}
+
+/// The looks, one after the other.
+private struct SurroundingsLook {
+    let workspace: Workspace
+    let files: AccountFiles
+    var facts: [Surroundings.Fact] = []
+    var findings: [InspectionFinding] = []
+
+    private var paths: WorkspacePaths.Account { files.attachment.paths }
+
+    init(workspace: Workspace, files: AccountFiles) {
+        self.workspace = workspace
+        self.files = files
+    }
+
+    mutating func run() throws {
+        try lookAtFiles()
+        try lookAtDisk()
+        try lookAtMounts()
+        try lookAtLeftovers()
+        try lookAtEngine()
+        try lookAtSyncs()
+    }
+
+    private mutating func note(_ name: String, _ value: String) {
+        facts.append(Surroundings.Fact(name: name, value: value))
+    }
+
+    private mutating func find(
+        _ code: String,
+        _ subject: String,
+        _ explanation: String,
+        _ remedy: String
+    ) {
+        findings.append(
+            InspectionFinding(
+                code: code,
+                subject: subject,
+                explanation: explanation,
+                remedy: remedy
+            )
+        )
+    }
+
+    // MARK: - Files
+
+    /// Every file of the workspace and of the account's folder: a file of another user's, or one that
+    /// others may write, is what the next process fails at (B29); two names of one database are two
+    /// logs (B27).
+    private mutating func lookAtFiles() throws {
+        for folder in [workspace.root, paths.directory] {
+            try look(at: folder)
+            for name in try FileSystem.list(folder).sorted() { try look(at: "\(folder)/\(name)") }
+        }
+        for folder in [workspace.paths.accounts, paths.backups, paths.damaged] {
+            try look(at: folder)
+        }
+    }
+
+    private mutating func look(at path: String) throws {
+        guard let status = try FileSystem.status(path, followingLinks: false) else { return }
+        if status.userID != Environment.userID {
+            find(
+                "file-owner",
+                path,
+                "It belongs to uid \(status.userID); the processes of the workspace run as uid"
+                    + " \(Environment.userID), and fail where they need it.",
+                "Give it back with 'chown', and find out which program ran as another user."
+            )
+        }
+        if status.kind == .symbolicLink {
+            find(
+                "file-link",
+                path,
+                "It is a symbolic link: other names of a database have other logs.",
+                "End all processes, and put the file itself here."
+            )
+        } else if status.mode & 0o077 != 0 {
+            find(
+                "file-mode",
+                path,
+                "Other users may use it: its mode is \(String(status.mode, radix: 8)).",
+                "Take their rights away with 'chmod go-rwx'."
+            )
+        }
+        if status.kind == .regular, status.linkCount > 1 {
+            find(
+                "file-links",
+                path,
+                "It has \(status.linkCount) names. Whoever opens a database under another one has"
+                    + " another log beside it and damages it.",
+                "Remove the other names ('find -samefile' finds them), or copy the file instead."
+            )
+        }
+    }
+
+    private mutating func lookAtLeftovers() throws {
+        let record = try workspace.registry.record(of: files.attachment.account)
+        let known: Set<String> = [
+            "account.locks", "account.json", "health.json", "reserve", "inbox", "damaged",
+            "backups", "documents", "media",
+        ]
+        for name in try FileSystem.list(paths.directory).sorted() where !known.contains(name) {
+            let isCurrent = StoreKind.allCases.contains { kind in
+                let path = "\(kind.rawValue)-\(record.fileNumber(of: kind)).db"
+                return ["", "-wal", "-shm"].contains { name == path + $0 }
+            }
+            if isCurrent { continue }
+            find(
+                "leftover",
+                "\(paths.directory)/\(name)",
+                "Nobody opens it: a process died as it made it, or another program put it here.",
+                "Look at it, then move it away. Files of databases are moved to 'damaged' by the next"
+                    + " restore."
+            )
+        }
+        for (name, folder) in [("backups", paths.backups), ("damaged", paths.damaged)] {
+            guard try FileSystem.status(folder) != nil else { continue }
+            let sizes = try FileSystem.list(folder).compactMap {
+                try FileSystem.status("\(folder)/\($0)")?.size
+            }
+            note(name, "\(sizes.count) files with \(sizes.reduce(0, +)) bytes")
+        }
+    }
+
+    // MARK: - Disk
+
+    private mutating func lookAtDisk() throws {
+        let kind = try FileSystem.fileSystemKind(at: paths.directory)
+        note("file-system", kind.name)
+        if kind.isNetwork {
+            find(
+                "file-system",
+                paths.directory,
+                "It lies on \(kind.name), where locks and shared memory do not reach every process.",
+                "Put the workspace on a local file system."
+            )
+        }
+        let free = try FileSystem.freeBytes(at: paths.directory)
+        note("free-bytes", String(free))
+        let log = try workspace.databasePaths(of: files.attachment.account).map {
+            try FileSystem.status($0 + "-wal")?.size ?? 0
+        }.reduce(0, +)
+        if free < Self.freeByteCountMin + log {
+            find(
+                "disk-low",
+                paths.directory,
+                "\(free) bytes are free; the log alone has \(log). On a full disk nothing is stored:"
+                    + " packets are kept as files while the reserve lasts, and deleting works.",
+                "Free space, or delete and purge."
+            )
+        }
+    }
+
+    /// A few thousand messages, and the reserve.
+    private static let freeByteCountMin: Int64 = 16 * 1024 * 1024
+
+    /// A mount inside of the workspace: a file alone, whose log then lies elsewhere, or a folder that
+    /// other processes see otherwise (B28).
+    private mutating func lookAtMounts() throws {
+        let inside = try ProcessView.mountPoints().filter { $0.hasPrefix(workspace.root + "/") }
+        for point in inside.sorted() {
+            find(
+                "mount",
+                point,
+                "Another file system is mounted here, inside of the workspace. A database and its log"
+                    + " must lie in one folder that every process sees alike.",
+                "Mount the whole workspace, or nothing of it."
+            )
+        }
+        let device = try FileSystem.status(workspace.root)?.identity.device
+        if inside.isEmpty, try FileSystem.status(paths.directory)?.identity.device != device {
+            find(
+                "mount",
+                paths.directory,
+                "It lies on another file system than the workspace.",
+                "Put the whole workspace on one file system."
+            )
+        }
+    }
+
+    // MARK: - Engine
+
+    private mutating func lookAtEngine() throws {
+        note(
+            "sqlite",
+            SQLiteLibrary.version
+                + (SQLiteLibrary.hasLogResetDefect
+                    ? ", has the WAL-reset fault; the exclusion of checkpoints is on"
+                    : ", has the fix of the WAL-reset fault")
+        )
+        let members = try files.attachment.membership.members().map(\.identity.pid)
+        for pid in Set(members).sorted() { lookAtCopies(in: pid) }
+        for kind in StoreKind.allCases {
+            let path = try files.path(of: kind)
+            let connection = try StoreFile.open(
+                path,
+                for: .reading,
+                environment: workspace.environment,
+                busyDeadline: workspace.deadlineOfOpening()
+            )
+            defer { try? connection.close() }
+            let select = try connection.prepare(
+                "SELECT owner, max(name), count(*) FROM lk_migration GROUP BY owner ORDER BY owner"
+            )
+            while try select.step() {
+                note(
+                    "schema-\(kind.rawValue)-\(select.string(0))",
+                    "\(select.string(1)), \(select.int64(2)) in all"
+                )
+            }
+            if kind == .messages { try noteDistance(to: connection, path) }
+        }
+    }
+
+    /// Two copies of SQLite in one process do not know of each other's locks: closing a file in one takes
+    /// the other's away (B21). Copies that are linked into a program are not seen from here.
+    private mutating func lookAtCopies(in pid: Int32) {
+        let copies = ProcessView.mappedFiles(pid: pid).filter { path in
+            let name = path.split(separator: "/").last ?? ""
+            return ["libsqlite3", "libsqlcipher", "sqlite3."].contains { name.hasPrefix($0) }
+                && name.contains(".so")
+        }
+        guard copies.count > 1 else { return }
+        find(
+            "sqlite-copies",
+            "pid \(pid)",
+            "It has \(copies.count) copies of SQLite in its memory:"
+                + " \(copies.joined(separator: ", ")). If both open this database, it is damaged.",
+            "Have all parts of the program use one library, and none open the workspace's files itself."
+        )
+    }
+
+    // MARK: - Lost writes
+
+    /// What the kernel shows and what the disk has are the same only after a boot: until then pages
+    /// come from memory, and an inspection cannot see a write that the disk has lost.
+    private mutating func noteDistance(to connection: Connection, _ path: String) throws {
+        let boot = try Fence.read(from: connection, path: path).bootID
+        note(
+            "sees-lost-writes",
+            boot == workspace.environment.bootID
+                ? "no: it was written since the machine started, so that its pages may come from memory;"
+                    + " a failed sync is known by its word"
+                : "yes: nothing was written since the machine started, so that its pages come from the"
+                    + " disk"
+        )
+    }
+
+    private mutating func lookAtSyncs() throws {
+        let unfinished = try files.attachment.membership.unfinishedSyncs()
+        guard !unfinished.isEmpty else { return }
+        find(
+            "sync-unknown",
+            paths.locks,
+            "\(unfinished.count) syncs of the log are under way, or their process died in them and"
+                + " nobody knows how they ended.",
+            "Open the account for writing: the log is written and synced once more before anything is"
+                + " acknowledged."
+        )
+    }
+}

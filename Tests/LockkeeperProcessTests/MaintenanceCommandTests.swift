@@ -1,0 +1,105 @@
+import LockkeeperPlatform
+import LockkeeperSimulation
+import Testing
+
+@Suite("The commands migrate, backup, restore, check and doctor")
+struct MaintenanceCommandTests {
+    private func line(_ number: Int) -> [UInt8] {
+        Array(
+            (#"{"conversation":"c","id":"m-\#(number)","seq":\#(number),"sender":"s","#
+                + #""sent_at":"2026-01-01T00:00:00Z","body":"b"}"# + "\n").utf8
+        )
+    }
+
+    @Test("a backup says up to which commit it is complete, and restoring it brings that back")
+    func backupAndRestore() async throws {
+        let workspace = try await TestWorkspace()
+        _ = try await workspace.run(["ingest"], input: line(1))
+        let path = workspace.folder.path("backup.db")
+        let made = try await workspace.run(["backup", path, "--json"])
+        try #require(made.status == .exited(0), "\(made.errorText)")
+        let report = try PrintedObject(try #require(made.lines.first))
+        #expect(report.string("path") == path && report.string("position")?.hasSuffix(":1") == true)
+        #expect(try await workspace.run(["backup", path]).status == .exited(64))
+        _ = try await workspace.run(["ingest"], input: line(2))
+        #expect(try await workspace.run(["restore", path]).status == .exited(64))
+        let restored = try await workspace.run(["restore", path, "--yes"])
+        #expect(restored.status == .exited(0), "\(restored.errorText)")
+        #expect(restored.lines.first?.contains("messages are those of commit 1") == true)
+        #expect(try await workspace.run(["export"]).lines.count == 1)
+        _ = try await workspace.run(["ingest"], input: line(2))
+        let kept = try await workspace.run(["backup", "--keep", "1", "--retain", "30d"])
+        #expect(kept.status == .exited(0), "\(kept.errorText)")
+        #expect(kept.lines.first?.contains("/accounts/alice/backups/messages-2-") == true)
+        for wrong in [["--retain", "30"], ["--keep", "0"], ["x.db", "--keep", "2"]] {
+            #expect(try await workspace.run(["backup"] + wrong).status == .exited(64), "\(wrong)")
+        }
+        #expect(try await workspace.run(["migrate"]).lines == [])
+        try await workspace.expectSound()
+    }
+
+    @Test(
+        "doctor says how things are and ends with 1 where something is found; status has the levels"
+    )
+    func doctor() async throws {
+        let workspace = try await TestWorkspace()
+        _ = try await workspace.run(["ingest"], input: line(1))
+        let sound = try await workspace.run(["doctor", "--deep"])
+        #expect(sound.status == .exited(0), "\(sound.lines)")
+        #expect(sound.lines == [])
+        #expect(sound.errorText.contains("file-system: "), "\(sound.errorText)")
+        #expect(sound.errorText.contains("sees-lost-writes: no"), "\(sound.errorText)")
+        let file = "\(workspace.root)/accounts/alice/leftover.tmp"
+        try FileSystem.replaceFile(at: file, with: [1])
+        let found = try await workspace.run(["doctor", "--json"])
+        #expect(found.status == .exited(1))
+        #expect(try PrintedObject(found.lines[0]).object("facts").has("sqlite"))
+        let finding = try PrintedObject(try #require(found.lines.dropFirst().first))
+        #expect(finding.string("code") == "leftover" && finding.string("subject") == file)
+        let status = try await workspace.run(["status", "--json"])
+        let account = try PrintedObject(try #require(status.lines.first)).objects("accounts")[0]
+        let levels = account.objects("inspections").map {
+            "\($0.string("database") ?? "") \($0.string("level") ?? "") \($0.int("found") ?? -1)"
+        }
+        #expect(
+            levels == [
+                "messages open 0", "messages quick 0", "messages deep 0", "settings open 0",
+                "settings quick 0", "settings deep 0",
+            ]
+        )
+    }
+
+    // B29
+    @Test(
+        "another user's command is refused before it makes a file, and the owner goes on",
+        .enabled(if: Environment.userID == 0, "being another user takes root")
+    )
+    func otherUser() async throws {
+        let workspace = try await TestWorkspace()
+        _ = try await workspace.run(["ingest"], input: line(1))
+        // Readable by everybody, as a careless owner leaves it.
+        let opened = try ChildProcess(
+            program: "chmod",
+            arguments: ["-R", "a+rX", workspace.folder.path]
+        )
+        try opened.wait()
+        let before = try FileSystem.list("\(workspace.root)/accounts/alice").sorted()
+        for command in ["status", "export", "check"] {
+            let process = try RunningCommand(
+                [
+                    "--reuid=65534", "--clear-groups", CommandRunner.program, command, "--root",
+                    workspace.root,
+                ],
+                program: "setpriv"
+            )
+            process.closeInput()
+            let refused = await process.end()
+            #expect(refused.status == .exited(77), "\(command): \(refused.errorText)")
+        }
+        #expect(try FileSystem.list("\(workspace.root)/accounts/alice").sorted() == before)
+        #expect(try await workspace.run(["ingest"], input: line(2)).status == .exited(0))
+        let doctor = try await workspace.run(["doctor"])
+        #expect(doctor.status == .exited(1))
+        #expect(doctor.lines.allSatisfy { $0.hasPrefix("file-mode: ") } && !doctor.lines.isEmpty)
+    }
+}
