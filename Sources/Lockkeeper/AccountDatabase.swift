@@ -88,6 +88,8 @@ public final class AccountDatabase: Sendable {
     ///   - durability: what the returned receipt promises.
     ///   - waitMax: how long to stand in line, foreign writers included;
     ///     ``Limits/admissionWaitMax`` by default.
+    ///   - usesReserve: whether it may have the space that the account keeps for a full disk. For what
+    ///     makes room: deleting and purging. The closure runs once more then.
     /// - Returns: what the closure returned, and the commit's receipt.
     /// - Throws: ``LockkeeperError`` — `busy` with the holders when the deadline passed, `superseded`
     ///   when the generation is no longer current, `diskFull`, `ioFailed`; `CancellationError`; and
@@ -97,9 +99,14 @@ public final class AccountDatabase: Sendable {
     public func write<Value: Sendable>(
         durability: Durability = .durable,
         waitMax: Duration? = nil,
+        usesReserve: Bool = false,
         _ body: @escaping @Sendable (borrowing Transaction) throws -> Value
     ) async throws -> (value: Value, receipt: CommitReceipt) {
-        try await submit(durability: durability, waitMax: waitMax) { connection, topics in
+        try await submit(
+            durability: durability,
+            waitMax: waitMax,
+            usesReserve: usesReserve
+        ) { connection, topics in
             let collector = Transaction.TopicCollector(topics)
             defer { topics = collector.topics }
             return try body(Transaction(connection: connection, topics: collector))
@@ -197,6 +204,7 @@ public final class AccountDatabase: Sendable {
         durability: Durability,
         class admissionClass: AdmissionClass = .live,
         waitMax: Duration?,
+        usesReserve: Bool = false,
         _ body: @escaping @Sendable (Connection, inout TopicSet) throws -> Value
     ) async throws -> (value: Value, receipt: CommitReceipt) {
         let writer = try writing()
@@ -219,6 +227,7 @@ public final class AccountDatabase: Sendable {
                     let job = WriteJob(
                         writer: writer,
                         durability: durability,
+                        usesReserve: usesReserve,
                         deadline: deadline,
                         body: body
                     ) { continuation.resume(with: $0.map { (value: $0.0, receipt: $0.1) }) }

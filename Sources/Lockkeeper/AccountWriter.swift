@@ -29,6 +29,7 @@ final class AccountWriter: @unchecked Sendable {
     private let syncer: LogSyncer
     private let announcements: Announcements
     private let checkpointer: Checkpointer
+    private let reserve: SpaceReserve
     /// Keeps writes apart while the log is degraded.
     let pacer: WritePacer
     private let users: DatabaseUsers
@@ -43,6 +44,7 @@ final class AccountWriter: @unchecked Sendable {
         line: WriterThread,
         announcements: Announcements,
         checkpointer: Checkpointer,
+        reserve: SpaceReserve,
         pacer: WritePacer,
         users: DatabaseUsers,
         clock: any MonotonicClock
@@ -57,6 +59,7 @@ final class AccountWriter: @unchecked Sendable {
         syncer = LogSyncer(stay, opener)
         self.announcements = announcements
         self.checkpointer = checkpointer
+        self.reserve = reserve
         self.pacer = pacer
         self.users = users
         attachment = stay.attachment
@@ -78,7 +81,10 @@ final class AccountWriter: @unchecked Sendable {
     func withdraw(_ ticket: AdmissionTicket) -> Bool { line.withdraw(ticket) }
 
     /// Runs a transaction. Called by a job that holds WRITER.
+    ///
+    /// - Parameter usesReserve: whether it runs once more with the space that is kept for a full disk.
     func transaction<Value>(
+        usesReserve: Bool = false,
         deadline: Deadline,
         isCancelled: () -> Bool,
         body: (Connection, inout TopicSet) throws -> Value
@@ -87,13 +93,25 @@ final class AccountWriter: @unchecked Sendable {
             let open = try opened()
             if try open.trust.check().isLeaveWordSet { attachment.lookAtLeaveWord() }
             try settle(deadline: deadline)
-            return try open.store.transaction(
-                token: token,
-                deadline: deadline,
-                isCancelled: isCancelled,
-                body: body
-            )
+            func attempt() throws -> TransactionOutcome<Value> {
+                try open.store.transaction(
+                    token: token,
+                    deadline: deadline,
+                    isCancelled: isCancelled,
+                    body: body
+                )
+            }
+            do {
+                return try attempt()
+            } catch {
+                guard SpaceReserve.isDiskFull(error) else { throw error }
+                // A log that was copied begins anew, and needs no more of the disk.
+                checkpointer.diskIsFull()
+                guard usesReserve, reserve.release() else { throw error }
+                return try attempt()
+            }
         }
+        reserve.committed()
         let frameCount = open?.store.connection.logFrameCount ?? 0
         checkpointer.logGrew(to: frameCount)
         pacer.logGrew(to: Int64(frameCount * StoreFile.frameByteCount))

@@ -79,7 +79,14 @@ final class Checkpointer: Sendable {
 
     /// Says how many frames the log has after a commit. Never waits.
     func logGrew(to frameCount: Int) {
-        guard isDue(frameCount) else { return }
+        if isDue(frameCount) { makeDue(frameCount) }
+    }
+
+    /// Says that the disk has no room for the log: it is copied whatever its size, so that it can begin
+    /// anew. Never waits.
+    func diskIsFull() { makeDue(checkpoint.limits.checkpointFrameCountBesideHost) }
+
+    private func makeDue(_ frameCount: Int) {
         let now = clock.now()
         let isNews = monitor.withLock { state in
             guard !state.isClosed, state.plan.logGrew(to: frameCount, now: now) else {

@@ -261,6 +261,8 @@ enum ErrorMapping {
                         + " its rows end first."
                 )
             case .full: (.diskFull, .fixEnvironment, "Free space, then try again.")
+            case .cannotOpen where Errno(rawValue: error.systemError) == .tooManyOpenFiles:
+                (.ioFailed, .fixEnvironment, "Raise the limit of open files, or close some.")
             case .ioError:
                 (
                     .ioFailed, .recover,

@@ -134,6 +134,11 @@ struct SessionBuilder {
         let attachment = stay.attachment
         // Before the line's thread starts, which would outlive a failure here.
         let open = try opener.writer(stay)
+        let reserve = SpaceReserve(
+            folder: InboxFolder(account: attachment.paths.directory),
+            byteCount: Int64(workspace.limits.inboxReserveByteCount)
+        )
+        reserve.keep()
         return AccountWriter(
             token: token,
             open: open,
@@ -145,6 +150,7 @@ struct SessionBuilder {
                 Checkpoint(attachment: attachment, opener: opener),
                 isDue: { [weak workspace] in workspace?.isCheckpointDue(frameCount: $0) ?? false }
             ),
+            reserve: reserve,
             pacer: WritePacer(limits: workspace.limits, timer: workspace.timer),
             users: users,
             clock: workspace.clock

@@ -22,6 +22,7 @@ final class WriteJob<Value: Sendable>: AdmittedWork {
 
     private let writer: AccountWriter
     private let durability: Durability
+    private let usesReserve: Bool
     private let deadline: Deadline
     private let body: Body
     private let completion: Completion
@@ -37,12 +38,14 @@ final class WriteJob<Value: Sendable>: AdmittedWork {
     init(
         writer: AccountWriter,
         durability: Durability,
+        usesReserve: Bool = false,
         deadline: Deadline,
         body: @escaping Body,
         completion: @escaping Completion
     ) {
         self.writer = writer
         self.durability = durability
+        self.usesReserve = usesReserve
         self.deadline = deadline
         self.body = body
         self.completion = completion
@@ -58,6 +61,7 @@ final class WriteJob<Value: Sendable>: AdmittedWork {
         let outcome: State
         do {
             let done = try writer.transaction(
+                usesReserve: usesReserve,
                 deadline: deadline,
                 isCancelled: { cancelled.load(ordering: .relaxed) },
                 body: body

@@ -88,12 +88,14 @@ package final class Connection {
         guard code == SQLITE_OK, let database else {
             let message = String(cString: sqlite3_errmsg(database))
             let extended = database == nil ? code : sqlite3_extended_errcode(database)
+            let systemError = database == nil ? 0 : sqlite3_system_errno(database)
             // SQLite gives a handle also where it could not open the file.
             sqlite3_close_v2(database)
             throw SQLiteError(
                 code: ResultCode(rawValue: extended),
                 message: message,
-                operation: .open
+                operation: .open,
+                systemError: systemError
             )
         }
         sqlite3_extended_result_codes(database, 1)

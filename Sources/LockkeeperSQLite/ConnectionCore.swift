@@ -144,7 +144,8 @@ final class ConnectionCore {
             code: ResultCode(rawValue: extended & 0xff == code & 0xff ? extended : code),
             message: String(cString: sqlite3_errmsg(database)),
             operation: operation,
-            sql: sql
+            sql: sql,
+            systemError: code & 0xff == SQLITE_CANTOPEN ? sqlite3_system_errno(database) : 0
         )
     }
 

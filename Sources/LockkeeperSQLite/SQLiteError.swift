@@ -12,6 +12,8 @@ package struct SQLiteError: Error, Hashable, CustomStringConvertible {
     package let sql: String?
     /// Which rule for closures the statement breaks, where that is why it failed.
     package let refusal: StatementRefusal?
+    /// What the kernel said last on the connection, where it could not open a file; 0 otherwise.
+    package let systemError: Int32
 
     /// What was being done when a call failed.
     package enum Operation: String, Sendable, Hashable {
@@ -27,8 +29,10 @@ package struct SQLiteError: Error, Hashable, CustomStringConvertible {
         message: String,
         operation: Operation,
         sql: String? = nil,
-        refusal: StatementRefusal? = nil
+        refusal: StatementRefusal? = nil,
+        systemError: Int32 = 0
     ) {
+        self.systemError = systemError
         self.code = code
         self.message = message
         self.operation = operation

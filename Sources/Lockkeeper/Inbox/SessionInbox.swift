@@ -56,8 +56,6 @@ final class SessionInbox: Sendable {
     /// Says whose inbox it is. Called once, before the session is handed out.
     func attach(_ session: Session) {
         monitor.withLock { $0.session = Weak(session) }
-        guard half == .files else { return }
-        folder.makeReserve(byteCount: Int64(workspace.limits.inboxReserveByteCount))
     }
 
     /// Whether something waits that is worth an attempt. One system call where nothing does.

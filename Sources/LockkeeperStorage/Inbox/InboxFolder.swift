@@ -11,7 +11,7 @@ import LockkeeperPlatform
 ///   parked/
 ///     <name>.<why>           put aside, until somebody retries or drops it
 ///   rows/                    empty; there while packets may wait as rows of the database
-/// <account>/reserve          space that a full disk cannot take from the inbox
+/// <account>/reserve          space that a full disk cannot take from the inbox and from deleting
 /// ```
 ///
 /// A packet is in exactly one state, and each step is one `rename` or `unlink`, or none:
@@ -145,7 +145,7 @@ package struct InboxFolder: Sendable, Hashable {
             try write(bytes, name)
         } catch {
             guard error.errno == .noSpace || error.errno == .quotaExceeded,
-                (try? FileSystem.remove(reserve)) == true
+                releaseReserve()
             else { throw .system(error) }
             try system { () throws(SystemCallError) in try write(bytes, name) }
         }
@@ -170,6 +170,11 @@ package struct InboxFolder: Sendable, Hashable {
             // Another process may be at it, or the disk is full already.
         }
     }
+
+    /// Gives the reserve to whoever needs it now.
+    ///
+    /// - Returns: whether there was one.
+    package func releaseReserve() -> Bool { (try? FileSystem.remove(reserve)) == true }
 
     // MARK: - Moving on
 

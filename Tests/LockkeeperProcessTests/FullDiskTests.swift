@@ -1,0 +1,210 @@
+import Lockkeeper
+import LockkeeperDomain
+import LockkeeperPlatform
+import LockkeeperSimulation
+import Testing
+
+private let isWholeRun = Environment.variable("LOCKKEEPER_TEST_ALL") != nil
+
+/// A file system in memory of 8 MiB. Making one takes root.
+private final class SmallDisk {
+    private let folder: TemporaryFolder
+    /// Where it is mounted.
+    var path: String { folder.path("m") }
+
+    init() throws {
+        folder = try TemporaryFolder()
+        try FileSystem.makeDirectory(folder.path("m"))
+        try Self.run("mount", "-t", "tmpfs", "-o", "size=8m,mode=700", "tmpfs", path)
+    }
+
+    deinit { try? Self.run("umount", "-l", path) }
+
+    /// Takes space until so many bytes are left.
+    func fill(leaving byteCount: Int64) throws {
+        let free = try FileSystem.freeBytes(at: path)
+        try Self.run("fallocate", "-l", String(max(4096, free - byteCount)), path + "/ballast")
+    }
+
+    func free() throws { try FileSystem.remove(path + "/ballast") }
+
+    func remount(_ mode: String) throws { try Self.run("mount", "-o", "remount,\(mode)", path) }
+
+    private struct Failed: Error {}
+
+    private static func run(_ program: String, _ arguments: String...) throws {
+        let child = try ChildProcess(program: program, arguments: arguments)
+        guard try child.wait() == .exited(0) else { throw Failed() }
+    }
+
+    static let isPossible: Bool = {
+        guard Environment.userID == 0, (try? SmallDisk()) != nil else {
+            print("No small disk: that takes root.")
+            return false
+        }
+        return true
+    }()
+}
+
+@Suite(
+    "A small disk that fills up: nothing lost, nothing doubled (5.8, I-6)",
+    .enabled(if: SmallDisk.isPossible)
+)
+struct FullDiskTests {
+    private static let text = String(repeating: "x", count: 40_000)
+
+    private func insert(_ rows: Range<Int>, _ session: Session) async throws {
+        try await session.database.write(durability: .durable) { transaction in
+            for row in rows {
+                try transaction.execute(
+                    "INSERT INTO entry VALUES (?1, ?2)",
+                    SQLValue(row),
+                    SQLValue(Self.text)
+                )
+            }
+        }
+    }
+
+    private func rows(_ session: Session) async throws -> Set<Int> {
+        try await session.database.read { transaction in
+            Set(try transaction.query("SELECT id FROM entry") { Int($0.integer(0)) })
+        }
+    }
+
+    // B82, B84
+    @Test(
+        "rounds of fill, fail, free, retry: a full disk is told as that, reading and deleting work, the same batch succeeds"
+    )
+    func rounds() async throws {
+        let disk = try SmallDisk()
+        var limits = Limits()
+        // The log stays shorter than the reserve, as it is on a disk of the usual size.
+        (limits.checkpointFrameCount, limits.checkpointFrameCountWithoutHost) = (64, 64)
+        let workspace = try await Workspace.openApart(
+            at: disk.path + "/w",
+            name: "app",
+            limits: limits
+        )
+        try await workspace.addAccount("alice")
+        let alice = try await workspace.activate("alice")
+        try await alice.database.write { transaction in
+            try transaction.execute("CREATE TABLE entry (id INTEGER PRIMARY KEY, text TEXT)")
+        }
+        var (expected, next): (Set<Int>, Int) = ([], 0)
+        for round in 0..<(isWholeRun ? 1000 : 12) {
+            // Either space comes back from outside, or by deleting.
+            let hasBallast = round.isMultiple(of: 2)
+            if hasBallast { try disk.fill(leaving: 400_000) }
+            var failed: Range<Int>?
+            while failed == nil {
+                let batch = next..<(next + 3)
+                let before = try await alice.database.head()
+                do {
+                    try await insert(batch, alice)
+                    expected.formUnion(batch)
+                    next = batch.upperBound
+                } catch let error as LockkeeperError {
+                    #expect(error.code == .diskFull, "round \(round): \(error)")
+                    failed = batch
+                    #expect(try await rows(alice) == expected)
+                    #expect(try await alice.database.head() == before)
+                }
+            }
+            let batch = try #require(failed)
+            // Whoever comes now can open and read.
+            let helper = try await Workspace.openApart(at: disk.path + "/w", name: "helper")
+            #expect(try await rows(helper.session("alice")) == expected)
+            await helper.close()
+            if hasBallast { try disk.free() }
+            let least = expected.sorted().prefix(expected.count / 2)
+            if let last = least.last, !hasBallast || expected.count > 40 {
+                try await delete(through: last, alice)
+                expected.subtract(least)
+            }
+            try await retrying { try await insert(batch, alice) }
+            expected.formUnion(batch)
+            next = batch.upperBound
+            #expect(try await rows(alice) == expected, "round \(round)")
+        }
+        await workspace.close()
+        let after = try await Workspace.openApart(at: disk.path + "/w", name: "after")
+        #expect(try await rows(after.session("alice")) == expected)
+        #expect(try await after.inspect("alice").isEmpty)
+        await after.close()
+    }
+
+    /// Deletes a few rows at a time: what is deleted is overwritten, which takes room in the log.
+    private func delete(through last: Int, _ session: Session) async throws {
+        var isDone = false
+        while !isDone {
+            isDone = try await retrying {
+                try await session.database.write(usesReserve: true) { transaction in
+                    try transaction.execute(
+                        """
+                        DELETE FROM entry WHERE id IN (
+                            SELECT id FROM entry WHERE id <= ?1 ORDER BY id LIMIT 3)
+                        """,
+                        SQLValue(last)
+                    )
+                    return transaction.changes == 0
+                }.value
+            }
+        }
+    }
+
+    /// The same again, as soon as the log was copied, which goes on beside.
+    private func retrying<Value>(_ body: () async throws -> Value) async throws -> Value {
+        let deadline = Deadline(after: .seconds(60), from: SystemClock().now())
+        while true {
+            do {
+                return try await body()
+            } catch let error as LockkeeperError where error.code == .diskFull {
+                guard !deadline.hasPassed(at: SystemClock().now()) else { throw error }
+                try await Task.sleep(for: .milliseconds(20))
+            }
+        }
+    }
+
+    @Test(
+        "a disk that is read-only, and too few open files, are told as that, and nothing is damaged"
+    )
+    func otherRefusals() async throws {
+        let disk = try SmallDisk()
+        let root = disk.path + "/w"
+        let arguments = ["--root", root, "--account", "alice"]
+        let added = try await CommandRunner.run(
+            ["account", "add", "alice", "--activate", "--root", root]
+        )
+        try #require(added.status == .exited(0), "\(added.errorText)")
+        let line =
+            #"{"conversation":"c","id":"m","seq":1,"sender":"s","sent_at":"2026-01-01T00:00:00Z","#
+            + #""body":"b"}"# + "\n"
+        try disk.remount("ro")
+        let refused = try await CommandRunner.run(["ingest"] + arguments, input: line)
+        #expect(refused.status == .exited(77), "\(refused.errorText)")
+        try disk.remount("rw")
+        let limited = try await CommandRunner.limited(["ingest"] + arguments, input: line)
+        #expect(limited.status == .exited(74), "\(limited.errorText)")
+        #expect(limited.errorText.contains("open files"), "\(limited.errorText)")
+        let stored = try await CommandRunner.run(["ingest"] + arguments, input: line)
+        #expect(stored.status == .exited(0), "\(stored.errorText)")
+        let check = try await CommandRunner.run(["check", "--deep"] + arguments)
+        #expect(check.status == .exited(0), "\(check.lines)")
+    }
+}
+
+extension CommandRunner {
+    /// Runs the program with hardly any descriptors.
+    fileprivate static func limited(
+        _ arguments: [String],
+        input: String
+    ) async throws -> Result {
+        let command = try RunningCommand(
+            ["-c", "ulimit -n 9; exec \"$0\" \"$@\"", program] + arguments,
+            program: "/bin/sh"
+        )
+        command.send(Array(input.utf8), lineCount: 0)
+        command.closeInput()
+        return await command.end()
+    }
+}
