@@ -1,4 +1,4 @@
-import LockkeeperDomain
+package import LockkeeperDomain
 import LockkeeperPlatform
 
 /// What inspections of an account found when they were last run: the file `health.json` in its folder.

@@ -46,7 +46,8 @@ struct BesideAppTablesTests {
                     _ = try messages.apply([message("m1", seq: 1)], in: transaction)
                     #expect(run("UPDATE poll SET votes = 7 WHERE votes = 1", handle) == SQLITE_OK)
                     #expect(run("CREATE TABLE option (name TEXT)", handle) == SQLITE_OK)
-                    for refused in ["COMMIT", "ATTACH ':memory:' AS a", "PRAGMA synchronous = OFF"] {
+                    for refused in ["COMMIT", "ATTACH ':memory:' AS a", "PRAGMA synchronous = OFF"]
+                    {
                         #expect(run(refused, handle) == SQLITE_AUTH)
                     }
                 }
@@ -78,7 +79,7 @@ struct BesideAppTablesTests {
             let query = database.observe { transaction in
                 try transaction.withConnection { count("SELECT count(*) FROM poll", $0) }
             }
-            var values = query.makeAsyncIterator()
+            let values = query.makeAsyncIterator()
             #expect(try await values.next() == 0)
             try await database.write { try $0.execute("INSERT INTO poll VALUES (1)") }
             #expect(try await values.next() == 1)
