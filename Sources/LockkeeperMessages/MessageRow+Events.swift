@@ -47,14 +47,13 @@ private struct EventMaker {
 
     func recalled() throws(DamagedRegisters) -> [Event] {
         guard let recall = row.recall else { throw DamagedRegisters() }
+        return authorDecides ? try recalledByAuthor() : recalledByServer(recall)
+    }
+
+    private func recalledByServer(_ recall: MessageRow.Recall) -> [Event] {
         let recaller = recall.by.map(PersonID.init(unchecked:))
-        var events: [Event] = []
-        if authorDecides {
-            // Only a message says who its author is; without one the recall would wait for it.
-            events = try authors(body: "", includingTheOneThatStands: true)
-        }
-        events.append(
-            .recall(
+        var events = [
+            Event.recall(
                 RecallEvent(
                     conversation: conversation,
                     id: id,
@@ -66,7 +65,7 @@ private struct EventMaker {
                     isIncoming: registers.flag(.incoming)
                 )
             )
-        )
+        ]
         for place in otherPlaces {
             events.append(
                 .recall(
@@ -80,6 +79,30 @@ private struct EventMaker {
                 )
             )
         }
+        return events
+    }
+
+    /// Only messages say who the author is, and where the message stands: they come before the recall,
+    /// without text.
+    private func recalledByAuthor() throws(DamagedRegisters) -> [Event] {
+        let version = row.seq == nil ? 0 : registers.version(of: .sender)
+        guard case .message(var stands) = try bare(seq: row.seq, version: version, body: "") else {
+            throw DamagedRegisters()
+        }
+        stands.isIncoming = registers.flag(.incoming)
+        var events = [Event.message(stands)]
+        for place in otherPlaces { events.append(try bare(seq: place, body: "")) }
+        events += try otherAuthors(body: "")
+        events.append(
+            .recall(
+                RecallEvent(
+                    conversation: conversation,
+                    id: id,
+                    version: 0,
+                    recaller: stands.sender
+                )
+            )
+        )
         return events
     }
 
@@ -105,19 +128,12 @@ private struct EventMaker {
         }
         guard registers[.sender] != nil else { return events }
         for place in otherPlaces { events.append(try bare(seq: place)) }
-        return try events + authors(body: nil, includingTheOneThatStands: false)
+        return try events + otherAuthors(body: nil)
     }
 
-    /// Messages that name the authors; `body` instead of the text where there is one.
-    private func authors(
-        body: String?,
-        includingTheOneThatStands: Bool
-    ) throws(DamagedRegisters) -> [Event] {
+    /// Messages that name the other authors; `body` instead of the text where there is one.
+    private func otherAuthors(body: String?) throws(DamagedRegisters) -> [Event] {
         var events: [Event] = []
-        if includingTheOneThatStands {
-            let version = row.seq == nil ? 0 : registers.version(of: .sender)
-            events.append(try bare(seq: row.seq, version: version, body: body))
-        }
         for sender in row.otherSenders {
             let sender = PersonID(unchecked: sender)
             events.append(try bare(seq: nil, sender: sender, body: body))

@@ -64,12 +64,12 @@ extension BatchMerge {
         let stored = try table.find(recall.id.bytes, in: conversations[index].row)
         let mayWait = try judge(event, by: recall.recaller, of: stored, recall.id, at: index)
         if let outcome = mayWait { return outcome }
-        let said = MessageRow.Recall(version: recall.version, by: recall.recaller?.bytes)
-        // Under the contract *author* only messages say who their author is: a recall that said it
-        // would allow itself.
+        let said = said(by: recall)
+        // Under the contract *author* a recall is done and says nothing else: one that named the sender
+        // would allow itself, and its place would be known or not by when it was judged.
         let writes =
             rules.authorDecides
-            ? RegisterWrites(recall).without(.sender) : RegisterWrites(recall)
+            ? RegisterWrites(version: recall.version) : RegisterWrites(recall)
         return try end(recall.id, stored, writes, event, at: index) { $0.recall(said) }
     }
 
@@ -114,8 +114,15 @@ extension BatchMerge {
     /// Whether a recall or deletion says less than what is stored.
     private func isOvertaken(_ event: Event, by row: MessageRow) -> Bool {
         guard case .recall(let recall) = event else { return false }
-        return row.recall
-            != MessageRow.Recall(version: recall.version, by: recall.recaller?.bytes)
+        return row.recall != said(by: recall)
+    }
+
+    /// What a row keeps of a recall. Under the contract *author* whoever recalled it is an author, and
+    /// another author's recall is not judged any more: which of them was it must not matter.
+    private func said(by recall: RecallEvent) -> MessageRow.Recall {
+        rules.authorDecides
+            ? MessageRow.Recall(version: 0, by: nil)
+            : MessageRow.Recall(version: recall.version, by: recall.recaller?.bytes)
     }
 
     /// Merges fields into a message that is known.
