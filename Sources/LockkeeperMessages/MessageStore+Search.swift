@@ -183,7 +183,7 @@ extension SearchStatus {
         if let shortcoming {
             return ["search is not available as an index: \(shortcoming); every message is read"]
         }
-        if isBeingMade, waitingCount > 0 {
+        if isBeingMade, waitingCount > 1000 {
             return ["the search index is being made: \(waitingCount) rows wait"]
         }
         return waitingCount > 1000 ? ["the search index is \(waitingCount) rows behind"] : []
