@@ -32,6 +32,7 @@ struct ConversationReader {
         let topSeq = row.int64(first + 6)
         return ConversationInfo(
             id: id,
+            lastAt: row.optionalInt64(first + 14).map(Timestamp.init(stored:)),
             last: last,
             readSequence: readSeq,
             unread: row.optionalInt64(first + 3).map { Int($0 - (expired?.unread ?? 0)) },

@@ -127,7 +127,7 @@ extension MessageStore {
             m.attachments, m.extra, m.recall_version, m.expires_at,
             c.conversation_id, c.id, c.read_seq, c.unread, c.unread_mentions, c.clear_seq,
             c.top_seq, c.title, c.kind, c.muted, c.pinned, c.archived, c.marked_unread,
-            c.parent
+            c.parent, c.last_at
         FROM lk_conversation c LEFT JOIN lk_message m ON m.id = c.last_message
         WHERE c.clear_seq IS NULL OR c.last_message IS NOT NULL
         ORDER BY ifnull(c.pinned, 0) DESC, c.last_at DESC, c.conversation_id LIMIT ?1
@@ -144,7 +144,7 @@ extension MessageStore {
                     m.attachments, m.extra, m.recall_version, m.expires_at,
                     c.conversation_id, c.id, c.read_seq, c.unread, c.unread_mentions, c.clear_seq,
                     c.top_seq, c.title, c.kind, c.muted, c.pinned, c.archived, c.marked_unread,
-                    c.parent
+                    c.parent, c.last_at
                 FROM lk_conversation c LEFT JOIN lk_message m ON m.id = c.last_message
                 WHERE c.conversation_id = ?1
                 """

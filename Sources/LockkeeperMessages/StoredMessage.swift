@@ -109,6 +109,8 @@ public struct MessagePlace: Sendable, Hashable {
 public struct ConversationInfo: Sendable, Hashable, Identifiable {
     /// The conversation.
     public let id: ConversationID
+    /// When the server took its last message, by which it is listed; `nil` where it has none.
+    public let lastAt: Timestamp?
     /// Its last message that was not deleted.
     public let last: StoredMessage?
     /// Up to where the account has read; `nil` while that is not known.

@@ -141,6 +141,53 @@ struct TimelineTests {
         }
     }
 
+    // B63
+    @Test(
+        "pages of the list of conversations, pinned and empty ones among them, are the list itself"
+    )
+    func conversations() async throws {
+        try await withAccount { account in
+            let store = account.messages
+            var events: [Event] = []
+            for number in 0..<40 {
+                let id = try ConversationID("c\(number)")
+                // Several at one instant, some without a message, some pinned.
+                if number % 5 != 0 {
+                    events.append(
+                        message("m", seq: 1, in: id, sentAt: Int64(1_000 * (number / 4)))
+                    )
+                }
+                var conversation = ConversationEvent(conversation: id, version: 1)
+                conversation.isPinned = number % 3 == 0
+                events.append(.conversation(conversation))
+            }
+            try await store.ingest(events)
+            let all = try await store.conversations().map(\.id)
+            #expect(all.count == 40)
+            for limit in [1, 3, 7, 50] {
+                var paged = try await store.conversations(limit: limit)
+                while let last = paged.last {
+                    let next = try await store.conversations(after: last.place, limit: limit)
+                    if next.isEmpty { break }
+                    paged += next
+                }
+                #expect(paged.map(\.id) == all, "pages of \(limit)")
+            }
+            // One that moves to the front meanwhile is missed by no page, and hides no other.
+            let first = try await store.conversations(limit: 20)
+            let moving = try #require(try await store.conversations().last)
+            try await store.ingest([message("new", seq: 9, in: moving.id, sentAt: 900_000)])
+            let last = try #require(first.last)
+            let rest = try await store.conversations(after: last.place, limit: 50)
+            #expect(Set((first + rest).map(\.id)) == Set(all).subtracting([moving.id]))
+            for query in [MessageStore.sameInstantQuery, MessageStore.olderQuery] {
+                let plan = try await account.plan(of: query)
+                #expect(plan.count == 1 && plan[0].hasPrefix("SEARCH"), "\(plan)")
+                #expect(plan[0].contains("INDEX lk_conversation_list"), "\(plan)")
+            }
+        }
+    }
+
     //
     @Test("each page is found by the index alone, without sorting, and touches no hidden row")
     func plans() async throws {
