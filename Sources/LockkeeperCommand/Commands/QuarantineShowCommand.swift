@@ -23,12 +23,7 @@ struct QuarantineShowCommand: Command {
     func run(in context: CommandContext) async throws -> ExitCode {
         try await context.reading { messages in
             guard let item = try await messages.quarantined(number) else {
-                throw CommandError(
-                    "unknown-item",
-                    .usage,
-                    "Nothing with the number \(number) was put aside. 'lockkeeper quarantine list'"
-                        + " lists what was."
-                )
+                throw CommandError.unknownQuarantineItem(number)
             }
             if context.options.isJSON {
                 try context.console.print { writer in
