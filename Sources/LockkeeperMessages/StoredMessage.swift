@@ -18,7 +18,8 @@ public struct StoredMessage: Sendable, Hashable, Identifiable {
     /// Its text; `nil` once it was recalled, deleted, cleared or has expired. Bytes that are not UTF-8 are shown as replacement
     /// characters.
     public internal(set) var body: String?
-    /// Whether its text was not UTF-8: a damaged row, of which ``body`` shows what can be read.
+    /// Whether its text, id or sender is not UTF-8: a damaged row, of which ``body`` shows what can be
+    /// read. Nothing that is ingested is (B95).
     public let isDamaged: Bool
     /// The largest version that wrote something.
     public let version: Int64
@@ -55,7 +56,9 @@ public struct StoredMessage: Sendable, Hashable, Identifiable {
         sentAt = row.optionalInt64(3).map(Timestamp.init(stored:))
         serverAt = row.optionalInt64(4).map(Timestamp.init(stored:)) ?? sentAt
         body = row.isNull(5) ? nil : row.string(5)
-        isDamaged = !row.isNull(5) && !row.withBytes(5, isUTF8)
+        // Of NULL there are no bytes, which is text.
+        isDamaged =
+            !(row.withBytes(5, isUTF8) && row.withBytes(0, isUTF8) && row.withBytes(2, isUTF8))
         version = max(row.int64(6), row.int64(15))
         kind = row.isNull(7) ? "text" : row.string(7)
         if let incoming = row.optionalInt64(8) {

@@ -147,7 +147,7 @@ struct FieldReportTests {
             }
             let page = try await store.timeline("c", limit: 9).reversed()
             #expect(page.map(\.sequence) == [1, 2, 3, 4])
-            #expect(page.map(\.isDamaged) == [false, true, true, false])
+            #expect(page.map(\.isDamaged) == [false, true, true, true])
             #expect(page.dropFirst().first?.body == "a\u{FFFD}b")
             #expect(page.last?.id.bytes == [0x6D, 0xFF])
             #expect(try await store.conversation("c")?.last?.sequence == 4)

@@ -13,6 +13,7 @@ enum MessageOutput {
         if message.editedAt != nil || message.version > 1, !message.isRecalled {
             text += " (edited)"
         }
+        if message.isDamaged { text += " (damaged)" }
         return "\(seq)\t\(time)\t\(sender): \(text)"
     }
 
@@ -29,6 +30,7 @@ enum MessageOutput {
         writer.member("kind", message.kind)
         writer.member("incoming", message.isIncoming)
         writer.member("recalled", message.isRecalled)
+        if message.isDamaged { writer.member("damaged", true) }
         if let editedAt = message.editedAt { writer.member("edited_at", editedAt) }
         if let replyTo = message.replyTo { writer.member("reply_to", replyTo) }
         if let clientID = message.clientID { writer.member("client_id", clientID) }
