@@ -58,6 +58,7 @@ enum CommandList {
         BenchContentionCommand.self,
         BenchNotifyCommand.self,
         BenchSubscribersCommand.self,
+        BenchPageCommand.self,
         BenchMediaCommand.self,
         BenchWorkerCommand.self,
         BenchNoticeWorkerCommand.self,

@@ -1,7 +1,7 @@
 import Lockkeeper
 import LockkeeperDomain
 import LockkeeperPlatform
-import LockkeeperSQLite
+package import LockkeeperSQLite
 
 extension MessageStore {
     /// A page of a conversation, newest first: the messages that stand before a place. A recalled
@@ -24,7 +24,7 @@ extension MessageStore {
     }
 
     /// Reads a page of a timeline on a connection.
-    func page(
+    package func page(
         of conversation: ConversationID,
         before place: MessagePlace?,
         limit: Int

@@ -85,6 +85,16 @@ struct BenchProcessTests {
         #expect(report.p90Ratio > 0 && report.p99Ratio > 0)
     }
 
+    @Test("pages have the same messages in C, on the reader's thread and for who awaits them")
+    func page() async throws {
+        let report = try await Self.withFolder { root in
+            try await PageRun(messageCount: 1500, pageCount: 50, repeatCount: 2, root: root) { _ in
+            }
+            .run()
+        }
+        #expect(report.threadRatio > 0 && report.awaitedRatio > 0)
+    }
+
     private static func withFolder<Value>(_ body: (String) async throws -> Value) async throws
         -> Value
     {

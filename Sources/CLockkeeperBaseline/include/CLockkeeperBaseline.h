@@ -13,6 +13,8 @@
 
 /* What it costs at the least to tell another process. */
 #include "CLockkeeperHops.h"
+/* What a page of a conversation costs at the least. */
+#include "CLockkeeperPages.h"
 
 typedef struct lk_baseline lk_baseline;
 

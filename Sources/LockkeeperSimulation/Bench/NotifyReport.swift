@@ -35,7 +35,8 @@ package struct NotifyReport: Sendable, Hashable {
             largest = sorted[sorted.count - 1]
         }
 
-        fileprivate init(medianOf delays: [Delays]) {
+        /// The median of each figure over several measurements.
+        init(medianOf delays: [Delays]) {
             p50 = median(delays.map(\.p50))
             p99 = median(delays.map(\.p99))
             largest = median(delays.map(\.largest))
