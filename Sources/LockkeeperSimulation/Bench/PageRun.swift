@@ -130,7 +130,8 @@ package struct PageRun: Sendable {
                 limit: Self.limit
             )
             let clock = clock
-            let (count, time) = try await session.database.readConnection { connection -> (Int, Duration) in
+            let (count, time) = try await session.database.readConnection {
+                connection -> (Int, Duration) in
                 let start = clock.now()
                 let count = try page(connection).count
                 return (count, clock.now().duration(since: start))
