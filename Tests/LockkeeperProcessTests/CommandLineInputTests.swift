@@ -88,7 +88,9 @@ struct CommandLineInputTests {
     @Test("each error code has an exit code, and those that scripts rely on have theirs")
     func exitCodes() {
         for code in LockkeeperError.Code.allCases {
-            #expect(ExitCode(code) != .success && ExitCode(code) != .found)
+            #expect(ExitCode(code) != .success)
+            // As with grep: nothing of that name is an answer, and no fault.
+            #expect((ExitCode(code) == .found) == (code == .notFound))
         }
         #expect(ExitCode(.superseded).rawValue == 76)
         #expect(ExitCode(.busy).rawValue == 75)

@@ -159,9 +159,9 @@ struct HostProcessTests {
     func switching() async throws {
         let workspace = try await TestWorkspace()
         let same = try await workspace.run(["switch", "alice"])
-        #expect(same.status == .exited(0) && same.lines == ["alice  active  generation 1"])
+        #expect(same.status == .exited(0) && same.lines == ["alice  active  generation 2"])
         let anew = try await workspace.run(["account", "activate", "alice"])
-        #expect(anew.lines == ["alice  active  generation 2"])
+        #expect(anew.lines == ["alice  active  generation 3"])
         let unknown = try await workspace.run(["switch", "bob"])
         #expect(unknown.status == .exited(67))
         #expect(try await workspace.run(["account", "list"]).lines == anew.lines)

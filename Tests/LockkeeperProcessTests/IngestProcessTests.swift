@@ -129,8 +129,8 @@ struct IngestProcessTests {
         #expect(try result.summary.int("refused") == 5 && result.summary.int("inserted") == 10)
         let error = try PrintedObject(try #require(result.errors.last)).object("error")
         #expect(error.string("code") == "superseded" && error.int("exit") == 76)
-        #expect(error.string("explanation")?.contains("generation 1") == true)
         #expect(error.string("explanation")?.contains("generation 2") == true)
+        #expect(error.string("explanation")?.contains("generation 4") == true)
 
         let alice = try await workspace.run(["timeline", "c", "--account", "alice"])
         #expect(alice.status == .exited(0) && alice.lines.count == 10)

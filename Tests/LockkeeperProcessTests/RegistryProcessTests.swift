@@ -84,7 +84,7 @@ struct RegistryProcessTests {
             }
             return try await group.reduce(into: []) { $0.append($1) }
         }
-        #expect(lists == Array(repeating: ["alice  active  generation 1"], count: 8))
+        #expect(lists == Array(repeating: ["alice  active  generation 2"], count: 8))
         let kept = try FileSystem.list("\(workspace.root)/damaged")
         #expect(kept.filter { $0.hasSuffix(".db") } == ["workspace-1.db"])
     }

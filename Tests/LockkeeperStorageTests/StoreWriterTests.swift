@@ -218,9 +218,13 @@ struct StoreWriterTests {
         let path = store.path + suffix
         #expect(rename(path, path + ".moved") == 0)
         if anotherStands { close(open(path, O_CREAT | O_RDWR, 0o600)) }
-        // SQLite itself is content.
-        try TestStore.insert(with: writer)
-        let error = #expect(throws: StorageError.self) { try writer.checkFiles() }
+        let error = #expect(throws: StorageError.self) {
+            // SQLite itself is content. An index that was exchanged is looked for before it is
+            // touched, because one that was cut would end the process (B31).
+            try TestStore.insert(with: writer)
+            #expect(suffix != "-shm")
+            try writer.checkFiles()
+        }
         guard case .fileReplaced(path) = error else {
             Issue.record("not replaced but \(String(describing: error))")
             return
