@@ -66,7 +66,7 @@ package struct FileDescriptor: ~Copyable, Sendable {
         return try system(.read) { Glibc.read(raw, buffer.baseAddress, buffer.count) }
     }
 
-    /// Reads everything up to the end, or up to `limit` bytes.
+    /// Reads everything up to the end, or up to `limit` bytes; what lies behind them is read next.
     ///
     /// - Throws: ``SystemCallError`` when the kernel refuses.
     package borrowing func readToEnd(
@@ -76,9 +76,10 @@ package struct FileDescriptor: ~Copyable, Sendable {
         let chunk = UnsafeMutableRawBufferPointer.allocate(byteCount: 16_384, alignment: 16)
         defer { chunk.deallocate() }
         while content.count < limit {
-            let count = try read(into: chunk)
+            let wanted = chunk[..<min(chunk.count, limit - content.count)]
+            let count = try read(into: UnsafeMutableRawBufferPointer(rebasing: wanted))
             if count == 0 { break }
-            content.append(contentsOf: chunk[..<min(count, limit - content.count)])
+            content.append(contentsOf: wanted[..<count])
         }
         return content
     }

@@ -5,6 +5,21 @@ import Testing
 
 @Suite
 struct FileTests {
+    @Test("reading up to a limit leaves what lies behind it to the next reading")
+    func readingInPieces() throws {
+        let folder = try TemporaryDirectory()
+        let content = (0..<50_000).map { UInt8($0 % 251) }
+        try FileSystem.replaceFile(at: folder.path + "/f", with: content)
+        let file = try FileDescriptor(opening: folder.path + "/f")
+        var pieces: [UInt8] = []
+        for limit in [1, 16_385, 20_000, 1 << 20] {
+            let piece = try file.readToEnd(limit: limit)
+            #expect(piece.count == min(limit, content.count - pieces.count))
+            pieces += piece
+        }
+        #expect(pieces == content)
+    }
+
     @Test("What is written at an offset is read from it, and reading stops at the end")
     func offsets() throws {
         let directory = try TemporaryDirectory()

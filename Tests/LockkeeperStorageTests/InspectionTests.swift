@@ -114,7 +114,8 @@ struct InspectionTests {
             UPDATE child SET b = NULL WHERE rowid = 444; PRAGMA writable_schema = RESET
             """
         )
-        #expect(try codes(.quick) == ["foreign-key child 77", "file.damaged messages-1.db"])
+        let found = try codes(.quick)
+        #expect(found == ["foreign-key child 77", "file.damaged messages-1.db"])
         var left = 20
         let impatient = InspectionPace(sliceRowCount: 10) {
             left -= 1

@@ -5,7 +5,7 @@ import LockkeeperMessages
 struct SearchCommand: Command {
     static let name = "search"
     static let usage =
-        "TEXT [--phrase] [--conversation C] [--sender S] [--after T] [--before T] [--limit N]"
+        "TEXT [--phrase] [--conversation C] [--sender S] [--after T] [--before T] …"
     static let summary = "find messages by their text, the newest first"
     static let details = """
         Finds the messages that hold every word of TEXT, in any order and inside of longer words too,
