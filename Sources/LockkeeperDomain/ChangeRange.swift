@@ -73,7 +73,8 @@ public struct ChangeRange: Sendable, Hashable {
         self.predecessor = predecessor
         self.first = commits.lowerBound
         self.last = commits.upperBound
-        self.tables = tables.sorted { $0.name.utf8.lexicographicallyPrecedes($1.name.utf8) }
+        self.tables = tables
+        Self.sort(&self.tables)
         self.topics = Self.bounded(topics: topics)
         self.origins = Self.bounded(origins: origins)
         self.isDurable = isDurable
@@ -104,7 +105,7 @@ public struct ChangeRange: Sendable, Hashable {
                 tables.append(change)
             }
         }
-        tables.sort { $0.name.utf8.lexicographicallyPrecedes($1.name.utf8) }
+        Self.sort(&tables)
         if let mine = topics, let others = next.topics {
             topics = Self.bounded(topics: mine + others)
         } else {
@@ -123,14 +124,23 @@ public struct ChangeRange: Sendable, Hashable {
         return range
     }
 
+    // A range is made for every commit, by the writer, the hub and each feed, mostly of one table, one
+    // topic and one origin: those are taken as they are.
+
+    private static func sort(_ tables: inout [TableChange]) {
+        guard tables.count > 1 else { return }
+        tables.sort { $0.name.utf8.lexicographicallyPrecedes($1.name.utf8) }
+    }
+
     private static func bounded(topics: [[UInt8]]?) -> [[UInt8]]? {
-        guard let topics else { return nil }
+        guard let topics, topics.count > 1 else { return topics }
         let unique = Set(topics)
         guard unique.count <= topicCountMax else { return nil }
         return unique.sorted { $0.lexicographicallyPrecedes($1) }
     }
 
     private static func bounded(origins: [String]) -> [String] {
+        guard origins.count > 1 else { return origins }
         let unique = Set(origins).sorted { $0.utf8.lexicographicallyPrecedes($1.utf8) }
         return Array(unique.prefix(originCountMax))
     }

@@ -15,17 +15,22 @@ extension Sequence<UInt8> {
 extension [UInt8] {
     /// Reads pairs of hexadecimal digits; `nil` where something else stands.
     package init?(hexadecimal text: some StringProtocol) {
-        let digits = Array(text.utf8)
+        let bytes = Array(text.utf8).withUnsafeBytes { [UInt8](hexadecimal: $0) }
+        guard let bytes else { return nil }
+        self = bytes
+    }
+
+    /// Reads pairs of hexadecimal digits; `nil` where something else stands.
+    package init?(hexadecimal digits: UnsafeRawBufferPointer) {
         guard digits.count.isMultiple(of: 2) else { return nil }
-        var bytes: [UInt8] = []
-        bytes.reserveCapacity(digits.count / 2)
+        self = []
+        reserveCapacity(digits.count / 2)
         for index in stride(from: 0, to: digits.count, by: 2) {
             guard let high = hexadecimalValue(digits[index]),
                 let low = hexadecimalValue(digits[index + 1])
             else { return nil }
-            bytes.append(high << 4 | low)
+            append(high << 4 | low)
         }
-        self = bytes
     }
 }
 

@@ -38,6 +38,12 @@ public struct StoreIdentity: Sendable, Hashable, CustomStringConvertible {
         self.init(bytes: bytes)
     }
 
+    /// The same of UTF-8.
+    package init?(utf8 text: UnsafeRawBufferPointer) {
+        guard let bytes = [UInt8](hexadecimal: text) else { return nil }
+        self.init(bytes: bytes)
+    }
+
     /// Draws a new identity.
     public static func random(using generator: inout some RandomNumberGenerator) -> StoreIdentity {
         StoreIdentity(
@@ -68,10 +74,25 @@ public struct Position: Sendable, Hashable, CustomStringConvertible {
 
     /// Reads the form that ``description`` writes; `nil` for anything else.
     public init?(_ text: some StringProtocol) {
-        guard let colon = text.lastIndex(of: ":"),
-            let store = StoreIdentity(text[..<colon]),
-            let number = Int64(text[text.index(after: colon)...]), number >= 0
+        let position = Array(text.utf8).withUnsafeBytes { Position(utf8: $0) }
+        guard let position else { return nil }
+        self = position
+    }
+
+    /// The same of UTF-8. Hub and feeds read one for every range, which is why it is done without
+    /// making strings.
+    package init?(utf8 text: UnsafeRawBufferPointer) {
+        guard let colon = text.lastIndex(of: UInt8(ascii: ":")), colon + 1 < text.count,
+            let store = StoreIdentity(utf8: UnsafeRawBufferPointer(rebasing: text[..<colon]))
         else { return nil }
+        var number: Int64 = 0
+        for byte in text[(colon + 1)...] {
+            guard case UInt8(ascii: "0")...UInt8(ascii: "9") = byte else { return nil }
+            let (tens, isTooLarge) = number.multipliedReportingOverflow(by: 10)
+            let (sum, isTooLargeYet) = tens.addingReportingOverflow(Int64(byte & 15))
+            if isTooLarge || isTooLargeYet { return nil }
+            number = sum
+        }
         self.init(store: store, commit: CommitNumber(number))
     }
 

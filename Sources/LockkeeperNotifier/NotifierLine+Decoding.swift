@@ -18,7 +18,7 @@ extension NotifierLine {
             SubscriptionRequest(
                 account: try accountID(subscribed),
                 kind: try fields.storeKind(),
-                after: try position(fields.after),
+                after: try fields.after.position(),
                 excludedOrigin: fields.without
             )
         )
@@ -31,12 +31,12 @@ extension NotifierLine {
         _ line: UnsafeRawBufferPointer
     ) throws(NotifierError) -> HubLine {
         let fields = try Fields(line)
-        if fields.isHeartbeat { return .heartbeat(try position(fields.heartbeat)) }
+        if fields.isHeartbeat { return .heartbeat(try fields.heartbeat.position()) }
         if let code = fields.error { return .error(code: code, reason: fields.reason ?? "") }
         if let resync = fields.resync { return .resync(try accountID(resync), try fields.head()) }
         if fields.commits != nil { return .range(try fields.range()) }
         let account = try accountID(try require(fields.account, "account"))
-        if fields.store != nil { return .head(account, try fields.head()) }
+        if fields.store.isPresent { return .head(account, try fields.head()) }
         return .generation(account, try fields.change())
     }
 }
@@ -44,19 +44,19 @@ extension NotifierLine {
 /// Everything that an object of this protocol may hold, before it is known what it is.
 private struct Fields {
     var subscribe: [UInt8]?
-    var after: String?
+    var after = Parsed<Position>.absent
     var without: String?
     var release: String?
     /// The range of an announcement: none or one, as an array because a struct cannot hold itself.
     var announced: [Fields] = []
     var account: [UInt8]?
     var kind: String?
-    var store: String?
+    var store = Parsed<StoreIdentity>.absent
     var generation: Int64?
     var state: String?
     var headNumber: Int64?
     var oldest: Int64?
-    var position: String?
+    var position = Parsed<Position>.absent
     var commits: ClosedRange<Int64>?
     var previous: Int64?
     var tables: [TableChange]?
@@ -66,7 +66,7 @@ private struct Fields {
     var isMerged = false
     var resync: [UInt8]?
     var isHeartbeat = false
-    var heartbeat: String?
+    var heartbeat = Parsed<Position>.absent
     var error: String?
     var reason: String?
 
@@ -101,24 +101,24 @@ private struct Fields {
     ) throws(JSONError) {
         switch name {
         case "subscribe": subscribe = try scanner.readStringBytes()
-        case "after": after = try readOptionalString(&scanner)
+        case "after": after = try readParsed(&scanner, Position.init(utf8:))
         case "without": without = try readOptionalString(&scanner)
         case "release": release = try scanner.readString()
         case "account": account = try scanner.readStringBytes()
         case "kind": kind = try scanner.readString()
-        case "store": store = try scanner.readString()
+        case "store": store = try readParsed(&scanner, StoreIdentity.init(utf8:))
         case "generation": generation = try scanner.readInteger()
         case "state": state = try scanner.readString()
         case "head": headNumber = try scanner.readInteger()
         case "oldest": oldest = try scanner.readInteger()
-        case "position": position = try scanner.readString()
+        case "position": position = try readParsed(&scanner, Position.init(utf8:))
         case "previous": previous = try scanner.readInteger()
         case "durable": isDurable = try scanner.readBool()
         case "merged": isMerged = try scanner.readBool()
         case "resync": resync = try scanner.readStringBytes()
         case "heartbeat":
             isHeartbeat = true
-            heartbeat = try readOptionalString(&scanner)
+            heartbeat = try readParsed(&scanner, Position.init(utf8:))
         case "error": error = try scanner.readString()
         case "reason": reason = try scanner.readString()
         default: _ = try scanner.nextValue()
@@ -134,9 +134,10 @@ private struct Fields {
     }
 
     func head() throws(NotifierError) -> StoreHead {
-        guard let store = StoreIdentity(try require(store, "store")) else {
-            throw .invalidLine(reason: "\"store\" is not 32 hexadecimal digits")
-        }
+        let store = try require(
+            try store.get(orSaying: "\"store\" is not 32 hexadecimal digits"),
+            "store"
+        )
         let change = try change()
         return StoreHead(
             store: store,
@@ -158,9 +159,7 @@ private struct Fields {
     }
 
     func range() throws(NotifierError) -> ChangeRange {
-        guard let position = try LockkeeperNotifier.position(position) else {
-            throw .invalidLine(reason: "\"position\" is missing")
-        }
+        let position = try require(try position.position(), "position")
         let commits = try require(commits, "commits")
         let previous = try require(previous, "previous")
         guard previous >= 0, previous < commits.lowerBound,
@@ -203,12 +202,46 @@ private func accountID(_ bytes: [UInt8]) throws(NotifierError) -> AccountID {
     }
 }
 
-private func position(_ text: String?) throws(NotifierError) -> Position? {
-    guard let text else { return nil }
-    guard let position = Position(text) else {
-        throw .invalidLine(reason: "a position is written STORE:N")
+/// What came of a string that is read where it stands, without a copy of it. What is wrong with it is
+/// said by whoever needs it.
+private enum Parsed<Value> {
+    /// There was no such key, or null.
+    case absent
+    case malformed
+    case value(Value)
+
+    var isPresent: Bool {
+        if case .absent = self { false } else { true }
     }
-    return position
+
+    func get(orSaying reason: String) throws(NotifierError) -> Value? {
+        switch self {
+        case .absent: return nil
+        case .malformed: throw .invalidLine(reason: reason)
+        case .value(let value): return value
+        }
+    }
+}
+
+extension Parsed<Position> {
+    func position() throws(NotifierError) -> Position? {
+        try get(orSaying: "a position is written STORE:N")
+    }
+}
+
+private func readParsed<Value>(
+    _ scanner: inout JSONScanner,
+    _ parse: (UnsafeRawBufferPointer) -> Value?
+) throws(JSONError) -> Parsed<Value> {
+    if try scanner.readNull() { return .absent }
+    let slice = try scanner.nextValue()
+    let value: Value?
+    if let text = scanner.plainText(slice) {
+        value = parse(text)
+    } else {
+        value = try scanner.stringBytes(slice).withUnsafeBytes(parse)
+    }
+    return value.map(Parsed.value) ?? .malformed
 }
 
 private func readOptionalString(_ scanner: inout JSONScanner) throws(JSONError) -> String? {
