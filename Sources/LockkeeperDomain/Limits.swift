@@ -76,6 +76,12 @@ public struct Limits: Sendable, Hashable {
     public var subscriberCountMax = 256
     /// How long ranges are merged under load before they are sent.
     public var notifierMergeWait: Duration = .milliseconds(5)
+    /// Subscribers to whom the hub sends at once. As many as wake together, each for a few hundredths
+    /// of a millisecond of processor time.
+    public var notifierTurnCountMax = 8
+    /// What the hub leaves between two such turns, for those who write. A hundred subscribers are told
+    /// within 25 ms, in which further commits are merged.
+    public var notifierTurnPause: Duration = .milliseconds(2)
     /// How often hub and feeds look at the database although nobody announced anything, and how
     /// often the hub sends a heartbeat.
     public var slowPollInterval: Duration = .seconds(1)

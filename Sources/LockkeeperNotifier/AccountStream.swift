@@ -70,8 +70,18 @@ struct AccountStream: Sendable {
     }
 
     /// Gives what is held to be passed on.
-    mutating func takeHeld(at now: MonotonicInstant, mergeWait: Duration) -> [ChangeRange] {
-        mergeDeadline = heldCount > 1 ? Deadline(after: mergeWait, from: now) : nil
+    ///
+    /// - Parameters:
+    ///   - mergeWait: how long ranges are merged where several came in one round.
+    ///   - sendTime: how long it takes until everybody was sent to; what comes meanwhile is merged
+    ///     as well, so that nobody is woken more often than all can be.
+    mutating func takeHeld(
+        at now: MonotonicInstant,
+        mergeWait: Duration,
+        sendTime: Duration
+    ) -> [ChangeRange] {
+        let wait = max(sendTime, heldCount > 1 ? mergeWait : .zero)
+        mergeDeadline = wait > .zero ? Deadline(after: wait, from: now) : nil
         heldCount = 0
         defer { held = [] }
         return held

@@ -21,6 +21,7 @@ final class HubLoop {
     private let watches = LogWatches()
 
     private var machine: HubStateMachine
+    private var turns: SendTurns
     private var connections: [ConnectionID: HubConnection] = [:]
     /// The connections in the order of the poll list, and the list.
     private var polled: [HubConnection] = []
@@ -56,6 +57,10 @@ final class HubLoop {
         self.status = status
         self.handOver = handOver
         machine = HubStateMachine(limits: limits)
+        turns = SendTurns(
+            countMax: limits.notifierTurnCountMax,
+            pause: limits.notifierTurnPause
+        )
         nextTick = Deadline(after: limits.slowPollInterval, from: clock.now())
         receiveBuffer = .allocate(byteCount: limits.notifierLineByteCountMax, alignment: 16)
     }
@@ -95,7 +100,10 @@ final class HubLoop {
         }
         machine.endRound(at: now)
         if nextTick.hasPassed(at: now) { tick(at: now) }
-        sendActive()
+        turns.append(machine.takeActive())
+        for id in turns.takeTurn(at: now) {
+            if let connection = connections[id], connection.isDrained { send(to: connection) }
+        }
         perform(machine.takeActions())
         closeFinished()
         return !isHandingOver
@@ -112,7 +120,8 @@ final class HubLoop {
         }
         // Last, because there may be none.
         if let raw = watches.raw { poll.add(raw, .readable) }
-        let deadlines = [machine.nextDeadline, watches.nextDeadline].compactMap(\.self)
+        let deadlines = [machine.nextDeadline, watches.nextDeadline, turns.nextTurn]
+            .compactMap(\.self)
         _ = try poll.wait(until: deadlines.reduce(nextTick, min), clock: clock)
     }
 
@@ -258,12 +267,6 @@ final class HubLoop {
             status.isReachable.store(true, ordering: .relaxed)
         } catch {
             status.isReachable.store(false, ordering: .relaxed)
-        }
-    }
-
-    private func sendActive() {
-        for id in machine.takeActive() {
-            if let connection = connections[id], connection.isDrained { send(to: connection) }
         }
     }
 

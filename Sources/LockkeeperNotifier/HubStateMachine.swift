@@ -368,8 +368,15 @@ extension HubStateMachine {
 
     private mutating func broadcast(_ name: StreamName, at now: MonotonicInstant) {
         touched.remove(name)
+        // Those of the last turn are followed by no pause.
+        let turnCount =
+            ((streams[name]?.subscribers.count ?? 0) - 1) / limits.notifierTurnCountMax
         let ranges =
-            streams[name]?.takeHeld(at: now, mergeWait: limits.notifierMergeWait) ?? []
+            streams[name]?.takeHeld(
+                at: now,
+                mergeWait: limits.notifierMergeWait,
+                sendTime: limits.notifierTurnPause * turnCount
+            ) ?? []
         for range in ranges {
             // Encoded once for everybody.
             let encoded = EncodedRange(range: range, line: encode(range))
