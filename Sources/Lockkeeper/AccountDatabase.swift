@@ -165,6 +165,14 @@ public final class AccountDatabase: Sendable {
         do { return try readers.runBlocking(observing(body)) } catch { throw translated(error) }
     }
 
+    /// A read on the thread of a feed, with the feed's reader.
+    func observed<Value: Sendable>(
+        with reader: StoreReader,
+        _ body: @escaping @Sendable (Connection) throws -> Value
+    ) throws -> StoreReader.Observed<Value> {
+        do { return try observing(body)(reader) } catch { throw translated(error) }
+    }
+
     private func observing<Value: Sendable>(
         _ body: @escaping @Sendable (Connection) throws -> Value
     ) -> @Sendable (StoreReader) throws -> StoreReader.Observed<Value> {
@@ -175,6 +183,7 @@ public final class AccountDatabase: Sendable {
                 try reader.observe(
                     token: token,
                     requiring: state,
+                    for: .query,
                     deadline: Deadline(after: waitMax, from: clock.now()),
                     body: body
                 )

@@ -35,9 +35,12 @@ public struct ChangeFeed: AsyncSequence, Sendable {
         deinit { reader.stop() }
 
         /// The next range; `nil` once the task was cancelled or the session closed.
-        public func next() async throws -> ChangeRange? {
+        public func next() async throws -> ChangeRange? { try await next(visiting: nil) }
+
+        /// The same; a range for which it has to wait is first looked at on the feed's thread.
+        func next(visiting visit: FeedChannel.Visit?) async throws -> ChangeRange? {
             try await withTaskCancellationHandler {
-                try await reader.channel.next()
+                try await reader.channel.next(visiting: visit)
             } onCancel: { [reader] in
                 reader.stop()
             }

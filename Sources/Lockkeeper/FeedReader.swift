@@ -2,6 +2,7 @@ import LockkeeperDomain
 import LockkeeperLocking
 import LockkeeperNotifier
 import LockkeeperPlatform
+import LockkeeperSQLite
 import LockkeeperStorage
 import Synchronization
 
@@ -145,7 +146,8 @@ final class FeedReader: Sendable {
         var progress = try known ?? FeedProgress(at: start(reader))
         defer { known = progress }
         var failureCount = 0
-        while goesOn {
+        // One whose rollback failed, in a query that was run here, is opened anew.
+        while goesOn && reader.connection.isUsable {
             var next = Next.slowPoll
             switch reach(after: progress.position) {
             case .connected(let connection): next = try follow(connection, reader, &progress)
@@ -162,7 +164,7 @@ final class FeedReader: Sendable {
                 failureCount += 1
             case .slowPoll: break
             }
-            guard goesOn else { break }
+            guard goesOn && reader.connection.isUsable else { break }
             try catchUp(reader, &progress)
             if wait > .zero { try waitForWake(atMost: wait) }
         }
@@ -237,7 +239,7 @@ final class FeedReader: Sendable {
         let interval = parts.limits.slowPollInterval
         let connected = connection.lastHeard
         var lookCount = 1
-        while goesOn {
+        while goesOn && reader.connection.isUsable {
             let look = Deadline(
                 after: interval / 2 + interval * lookCount,
                 from: connection.lastHeard
@@ -279,7 +281,7 @@ final class FeedReader: Sendable {
                 return try catchUp(reader, &progress)
             }
             switch progress.take(range) {
-            case .emit: emit(range, &progress)
+            case .emit: emit(range, reader, &progress)
             case .ignore: break
             case .readLog, .resync: try catchUp(reader, &progress)
             }
@@ -301,14 +303,14 @@ final class FeedReader: Sendable {
 
     /// Emits what the log holds after the position, then looks whether the generation is current.
     private func catchUp(_ reader: StoreReader, _ progress: inout FeedProgress) throws {
-        while goesOn {
+        while goesOn && reader.connection.isUsable {
             switch try reader.catchUp(after: progress.position, limit: Self.logReadMax) {
             case .resync(let head, _): throw LockkeeperError.resync(parts.token.account, head)
             case .ranges(let ranges, _):
                 for range in ranges {
                     // What was committed under a later generation is another session's.
                     guard range.generation <= parts.token.generation else { break }
-                    if progress.take(range) == .emit { emit(range, &progress) }
+                    if progress.take(range) == .emit { emit(range, reader, &progress) }
                 }
                 let head = try reader.head()
                 if ranges.count < Self.logReadMax {
@@ -328,10 +330,15 @@ final class FeedReader: Sendable {
         }
     }
 
-    private func emit(_ range: ChangeRange, _ progress: inout FeedProgress) {
+    private func emit(
+        _ range: ChangeRange,
+        _ reader: StoreReader,
+        _ progress: inout FeedProgress
+    ) {
         if let origin = parts.excludedOrigin, range.origins == [origin] { return }
         let known = parts.attachment.durable(of: parts.opener.kind).position
-        channel.send(progress.tell(range.durable(upTo: known)))
+        let isUsable = reader.connection.isUsable
+        channel.send(progress.tell(range.durable(upTo: known)), reader: isUsable ? reader : nil)
     }
 
     private func waitForWake(atMost wait: Duration) throws {

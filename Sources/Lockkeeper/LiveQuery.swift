@@ -9,7 +9,8 @@ import Synchronization
 /// The first value comes from one read and waits for no writer, hub or commit. What the query reads
 /// is taken from SQLite as it runs, each time anew; where that cannot be told (virtual tables, the
 /// schema) every commit counts. Each value is one consistent snapshot. The query runs when the
-/// consumer asks for the next value: while it is slow, any number of commits become one run.
+/// consumer asks for the next value: while it is slow, any number of commits become one run. For a
+/// consumer that waits it runs on the thread that hears of the commit.
 ///
 /// It outlives suspension, exclusive work and a hub's death, and goes on by itself where the log was
 /// pruned. It ends with a ``LockkeeperError``, `superseded` when the generation is no longer
@@ -39,6 +40,52 @@ public struct LiveQuery<Value: Sendable>: AsyncSequence, Sendable {
         return (try iterator.readFirst(), iterator)
     }
 
+    /// Whether a range may have changed what was read.
+    private func concerns(_ range: ChangeRange, _ last: Reading) -> Bool {
+        // What the last read has seen already is behind it.
+        guard range.last > last.position.commit, last.footprint.isTouched(by: range) else {
+            return false
+        }
+        guard let wanted = topics, let named = range.topics else { return true }
+        return named.contains { wanted.contains($0) }
+    }
+
+    /// What a read showed.
+    private struct Reading: Sendable {
+        var position: Position
+        var footprint: ReadFootprint
+        var value: Value
+
+        init(_ observed: StoreReader.Observed<Value>) {
+            position = observed.position
+            footprint = observed.footprint
+            value = observed.value
+        }
+    }
+
+    /// The read that a feed's thread makes for a consumer that waits.
+    private final class ReadForWaiting: Sendable {
+        private let live: LiveQuery
+        private let last: Reading
+        private let outcome = Mutex<Result<Reading, any Error>?>(nil)
+
+        init(_ live: LiveQuery, _ last: Reading) {
+            self.live = live
+            self.last = last
+        }
+
+        /// Reads where the range concerns the query. Returns whether it did.
+        func visit(_ range: ChangeRange, with reader: StoreReader) -> Bool {
+            guard live.concerns(range, last) else { return false }
+            let read = Result { Reading(try live.database.observed(with: reader, live.query)) }
+            outcome.withLock { $0 = read }
+            return true
+        }
+
+        /// What came of it; `nil` where it was not made.
+        func takeOutcome() -> Result<Reading, any Error>? { outcome.withLock { $0.take() } }
+    }
+
     /// The consumer's side of one live query.
     ///
     /// ```
@@ -53,19 +100,6 @@ public struct LiveQuery<Value: Sendable>: AsyncSequence, Sendable {
             case fresh
             case following(ChangeFeed.Iterator, Reading)
             case ended
-        }
-
-        /// What the last read showed.
-        private struct Reading {
-            var position: Position
-            var footprint: ReadFootprint
-            var value: Value
-
-            init(_ observed: StoreReader.Observed<Value>) {
-                position = observed.position
-                footprint = observed.footprint
-                value = observed.value
-            }
         }
 
         private let live: LiveQuery
@@ -117,11 +151,18 @@ public struct LiveQuery<Value: Sendable>: AsyncSequence, Sendable {
             after last: Reading,
             _ feed: ChangeFeed.Iterator
         ) async throws -> Reading? {
+            let waiting = ReadForWaiting(live, last)
             do {
-                while let range = try await feed.next() {
-                    // What the last read has seen already is behind it.
-                    guard range.last > last.position.commit, concerns(range, last) else { continue }
-                    guard let reading = try await read() else { return nil }
+                while let range = try await feed.next(visiting: { waiting.visit($0, with: $1) }) {
+                    let reading: Reading
+                    if let outcome = waiting.takeOutcome() {
+                        reading = try outcome.get()
+                    } else {
+                        // It came while nobody waited for it.
+                        guard live.concerns(range, last) else { continue }
+                        guard let made = try await read() else { return nil }
+                        reading = made
+                    }
                     state = .following(feed, reading)
                     return reading
                 }
@@ -132,12 +173,6 @@ public struct LiveQuery<Value: Sendable>: AsyncSequence, Sendable {
                 follow(reading)
                 return reading
             }
-        }
-
-        private func concerns(_ range: ChangeRange, _ last: Reading) -> Bool {
-            guard last.footprint.isTouched(by: range) else { return false }
-            guard let wanted = live.topics, let named = range.topics else { return true }
-            return named.contains { wanted.contains($0) }
         }
 
         /// Reads, as soon as the process is at the account again where it has left it.

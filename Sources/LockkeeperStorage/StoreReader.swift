@@ -98,10 +98,11 @@ package final class StoreReader {
     package func observe<Value>(
         token: FencingToken,
         requiring state: AccountState? = .active,
+        for purpose: ReadPurpose? = nil,
         deadline: Deadline,
         body: (Connection) throws -> Value
     ) throws -> Observed<Value> {
-        try fenced(token, state, purpose, deadline) { log in
+        try fenced(token, state, purpose ?? self.purpose, deadline) { log in
             let (value, tables) = try connection.withPolicy(.restricted) { connection throws in
                 try connection.notingReads(body)
             }

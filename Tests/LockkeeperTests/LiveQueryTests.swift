@@ -1,3 +1,4 @@
+import Glibc
 import LockkeeperDomain
 import LockkeeperPlatform
 import LockkeeperTesting
@@ -46,6 +47,50 @@ import Testing
             #expect(counted.count == 2)
             await alice.close()
             await expect(.closed) { _ = try notes.startBlocking() }
+        }
+    }
+
+    @Test("for a consumer that waits the query runs on the thread that hears of the commit")
+    func runsWhereHeard() async throws {
+        try await withNotes(limits: Self.limits) { test, app, alice in
+            let helper = try await test.process("helper").session("alice")
+            let notes = alice.database.observe { transaction in
+                (thread: Self.threadName(), count: try Self.notes(transaction).count)
+            }
+            let (values, consumer) = AsyncStream.makeStream(of: (thread: String, count: Int).self)
+            let following = Task { for try await value in notes { consumer.yield(value) } }
+            var value = values.makeAsyncIterator()
+            _ = await value.next()
+            var (threads, count) = (Set<String>(), 0)
+            // Whether it waits before the commit comes is up to the scheduler, each time anew.
+            while !threads.contains("lk-feed") && count < 1000 {
+                try await helper.note("x")
+                count += 1
+                let next = try #require(await value.next())
+                threads.insert(next.thread)
+                #expect(next.count == count)
+            }
+            #expect(threads.contains("lk-feed"))
+            following.cancel()
+            try await following.value
+        }
+    }
+
+    @Test("a query that throws on that thread ends with what it threw, and other feeds go on")
+    func throwsWhereHeard() async throws {
+        struct Own: Error {}
+        try await withNotes(limits: Self.limits) { test, app, alice in
+            let helper = try await test.process("helper").session("alice")
+            let other = alice.database.observe { try Self.notes($0) }.makeAsyncIterator()
+            let notes = alice.database.observe { transaction in
+                guard try Self.notes(transaction).isEmpty else { throw Own() }
+            }.makeAsyncIterator()
+            _ = try await other.next()
+            _ = try await notes.next()
+            let waiting = Task { try await notes.next() }
+            try await helper.note("a")
+            await #expect(throws: Own.self) { try await waiting.value }
+            #expect(try await other.next() == ["a"])
         }
     }
 
@@ -234,6 +279,15 @@ import Testing
     }
 
     private static let limits = Limits.withoutSlowPoll
+
+    private static func threadName() -> String {
+        guard let file = fopen("/proc/thread-self/comm", "r") else { return "" }
+        defer { fclose(file) }
+        return withUnsafeTemporaryAllocation(of: CChar.self, capacity: 32) { name in
+            guard let start = name.baseAddress, fgets(start, 32, file) != nil else { return "" }
+            return String(cString: start).filter { $0 != "\n" }
+        }
+    }
 
     fileprivate static func notes(_ transaction: borrowing ReadTransaction) throws -> [String] {
         try transaction.query("SELECT text FROM note ORDER BY rowid") { $0.text(0) }

@@ -9,7 +9,7 @@ struct BenchNotifyCommand: Command {
     static let summary = "measure from a commit to the row read in another process"
     static let details = """
         A process commits one row each 1 to 2 ms, a second one keeps the hub, a third one hears of
-        each commit through its feed and reads the row. Beside it, in turn, the same three processes
+        each commit and reads the row with a live query. Beside it, in turn, the same three processes
         in plain C: a commit, two socket hops, a read. Times begin when
         the COMMIT has returned. What is printed are medians, and the median of the pairs' ratios.
 

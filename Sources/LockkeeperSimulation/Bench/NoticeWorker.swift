@@ -83,19 +83,25 @@ package struct NoticeWorker: Sendable {
     private func read(_ ready: () throws -> MonotonicInstant) async throws -> [Int64] {
         let workspace = try await BenchWorker.open(root, name: "reader")
         let session = try await workspace.session(BenchWorker.account)
-        let feed = session.changes(after: try await session.database.head()).makeAsyncIterator()
-        _ = try ready()
         let clock = clock
-        var seen: [Int64] = []
-        seen.reserveCapacity(assignment.count)
-        while seen.count < assignment.count, try await feed.next() != nil {
-            let last = SQLValue(seen.count)
-            seen += try await session.database.read { transaction in
-                try transaction.query(LK_HOPS_SELECT, last) { _ in clock.now().nanoseconds }
+        let seen = Mutex<[Int64]>([])
+        // Each run reads what is new, and gives how much was read so far.
+        let rows = session.database.observe { transaction in
+            let last = seen.withLock { SQLValue($0.count) }
+            let instants = try transaction.query(LK_HOPS_SELECT, last) { _ in
+                clock.now().nanoseconds
             }
-        }
+            return seen.withLock { seen in
+                seen += instants
+                return seen.count
+            }
+        }.makeAsyncIterator()
+        // It follows the log from its first value.
+        _ = try await rows.next()
+        _ = try ready()
+        while let count = try await rows.next(), count < assignment.count {}
         await workspace.close()
-        return seen
+        return seen.withLock { $0 }
     }
 
     // MARK: - Subscribers
