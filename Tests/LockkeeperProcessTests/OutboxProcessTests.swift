@@ -168,11 +168,19 @@ struct OutboxProcessTests {
         try await send(workspace, 10...10, in: "c1")
         let run = try await script.run("outbox", ["--timeout", "1"])
         #expect(run.status == .exited(75), "\(run.errorText)")
-        let told = ["refused", "failed", "failed"] + Array(repeating: "unanswered", count: 4)
-        let expected = told + ["confirmed", "confirmed"]
-        #expect(run.lines.prefix(9).map { String($0.split(separator: "\t")[1]) } == expected)
-        let left = try await items(workspace).filter { $0 != "k10 waiting" }
-        #expect(left == ["k1 parked"] + (2...7).map { "k\($0) waiting" })
+        var told: [String: String] = [:]
+        for line in run.lines {
+            let words = line.split(separator: "\t").map(String.init)
+            told[words[0]] = told[words[0]] ?? words[1]
+        }
+        let outcomes = ["refused", "failed", "failed"] + Array(repeating: "unanswered", count: 4)
+        for (number, outcome) in (outcomes + ["confirmed", "confirmed"]).enumerated() {
+            #expect(told["item \(number + 1)"] == outcome, "\(run.lines)")
+        }
+        // On a slow machine some were told again meanwhile.
+        let left = try await items(workspace)
+        #expect(left.prefix(2) == ["k1 parked", "k2 waiting"])
+        #expect(left.filter { !$0.hasPrefix("k10") }.count == 7)
         // The one behind the refused one was told, and had no answer.
         #expect(try script.log().contains { $0.key == "k10" })
         let missing = try await CommandRunner.run([

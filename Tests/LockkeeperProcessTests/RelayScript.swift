@@ -101,7 +101,11 @@ struct RelayScript {
     /// does not end with it: the script has its error stream.
     func kill(_ relay: RunningCommand) async throws {
         try relay.process.signal(.kill)
-        while Foundation.kill(relay.process.pid, 0) == 0 {
+        // Nobody may have waited for it yet: what it held is free all the same.
+        while let status = try? String(
+            contentsOfFile: "/proc/\(relay.process.pid)/stat",
+            encoding: .utf8
+        ), !status.contains(") Z ") {
             try await Task.sleep(for: .milliseconds(5))
         }
     }

@@ -8,7 +8,8 @@ struct TimelineCommand: Command {
     static let summary = "show a page of a conversation, the newest first"
     static let details = """
         Shows messages of a conversation, the newest first: seq, time, sender, text. Without an option
-        they are the last ones. The next page back begins before the smallest seq of this one, the
+        they are the last ones, behind those of one's own that the server has not confirmed, which
+        have no seq but their state. The next page back begins before the smallest seq of this one, the
         next page onwards after the largest. Where messages are known to be missing between two of
         the page a line says so. It reads a retired account too. What a terminal would obey is shown
         as an escape; --json gives texts as they are, and {"gap":[FROM,TO]}.
@@ -52,7 +53,14 @@ struct TimelineCommand: Command {
 
     func run(in context: CommandContext) async throws -> ExitCode {
         try await context.reading { messages in
-            let page = try await read(messages)
+            let page: [StoredMessage]
+            if case .before(nil) = self.page {
+                let end = try await messages.timelineEnd(conversation, limit: limit)
+                for item in end.pending.reversed() { try print(item, context) }
+                page = end.messages
+            } else {
+                page = try await read(messages)
+            }
             var gaps = try await messages.gaps(of: conversation)[...]
             for (index, message) in page.enumerated() {
                 try print(message, context)
@@ -89,6 +97,24 @@ struct TimelineCommand: Command {
         try context.console.print { writer in
             writer.beginVersionedObject()
             MessageOutput.write(message, into: &writer)
+            writer.endObject()
+        }
+    }
+
+    /// A message that the server has not confirmed stands at the end, without a seq.
+    private func print(_ item: OutboxItem, _ context: CommandContext) throws {
+        guard context.options.isJSON else {
+            guard case .message(let message) = item.event else { return }
+            let sender = terminalText(message.sender.description)
+            return try context.console.print(
+                "-\t\(item.createdAt)\t\(sender): \(terminalText(message.body))"
+                    + " (\(item.state.rawValue))"
+            )
+        }
+        try context.console.print { writer in
+            writer.beginVersionedObject()
+            OutboxOutput.write(item, into: &writer)
+            writer.member("pending", item.state.rawValue)
             writer.endObject()
         }
     }

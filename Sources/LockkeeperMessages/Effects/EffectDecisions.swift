@@ -30,6 +30,8 @@ struct EffectDecisions {
         in conversation: ConversationState,
         ownID: [UInt8]?
     ) throws {
+        // Its number may be given to another message.
+        guard change.after.state != nil else { return try table.forget(change.id) }
         let (wasShown, isShown) = (change.before?.state == .shown, change.after.state == .shown)
         guard wasShown || isShown else { return }
         let isFit =

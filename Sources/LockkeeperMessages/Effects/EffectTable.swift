@@ -48,6 +48,12 @@ struct EffectTable {
         try run("INSERT INTO lk_effect (message, kind) VALUES (?1, 1)", message)
     }
 
+    /// A message's row was removed, long after the message itself was: nothing is told of it any more.
+    func forget(_ message: Int64) throws {
+        try run("DELETE FROM lk_effect WHERE message = ?1", message)
+        try run("DELETE FROM lk_notified WHERE message = ?1", message)
+    }
+
     /// The messages of a range of places are to be told no more.
     func takeBack(in conversation: Int64, above lower: Int64, upTo upper: Int64) throws {
         // By what was told, which is less than what was read.
@@ -77,7 +83,7 @@ struct EffectTable {
         var state: AttemptState
     }
 
-    /// The rows that are neither parked nor of this reader's ignorance, oldest first, behind a message.
+    /// The rows behind a message, oldest message first.
     func rows(after message: Int64 = .min, limit: Int) throws -> [Row] {
         let select = try connection.statement(
             """

@@ -21,6 +21,43 @@ extension MessageStore {
         try await session.database.readConnection(outboxItems(in: conversation, only: .send))
     }
 
+    /// The end of a conversation as people see it.
+    public struct TimelineEnd: Sendable, Hashable {
+        /// The newest messages, newest first.
+        public let messages: [StoredMessage]
+        /// Those of the account's own that stand behind them, in the order in which they were sent.
+        public let pending: [OutboxItem]
+    }
+
+    /// The newest messages of a conversation and those that were not confirmed yet, in one snapshot: a
+    /// message that is confirmed meanwhile is in one of the two.
+    public func timelineEnd(
+        _ conversation: ConversationID,
+        limit: Int
+    ) async throws -> TimelineEnd {
+        try await session.database.readConnection(end(of: conversation, limit: limit))
+    }
+
+    /// The end of a conversation, kept live.
+    public func observeTimelineEnd(
+        _ conversation: ConversationID,
+        limit: Int
+    ) -> LiveQuery<TimelineEnd> {
+        session.database.observeConnection(
+            topics: [conversation.bytes],
+            end(of: conversation, limit: limit)
+        )
+    }
+
+    private func end(
+        of conversation: ConversationID,
+        limit: Int
+    ) -> @Sendable (Connection) throws -> TimelineEnd {
+        let page = page(of: conversation, before: nil, limit: limit)
+        let pending = outboxItems(in: conversation, only: .send)
+        return { TimelineEnd(messages: try page($0), pending: try pending($0)) }
+    }
+
     /// Everything that the server must be told, kept live: any process's commit is followed.
     ///
     /// - Parameter conversation: that of one conversation; `nil` for all.

@@ -60,15 +60,21 @@ struct OutboxTests {
             let first = try await claim(store)
             #expect(first.item.attempt == 1 && !first.isRepeated)
             #expect(try await store.outbox().map(\.state) == [.sending])
+            try await store.ingest([message("m8", seq: 8, "before")])
+            let before = try await store.timelineEnd("c", limit: 9)
+            #expect(before.messages.map(\.id) == ["m8"])
+            #expect(before.pending.map(\.clientID) == ["k1"])
             try await first.confirm(as: "m9", sequence: 9)
+            let after = try await store.timelineEnd("c", limit: 9)
+            #expect(after.messages.map(\.id) == ["m9", "m8"] && after.pending.isEmpty)
             #expect(try await store.outbox().isEmpty)
-            #expect(try await store.shown() == ["m9:hello"])
+            #expect(try await store.shown() == ["m8:before", "m9:hello"])
             let stored = try #require(try await store.message("m9", in: "c"))
             #expect(stored.version == 0 && !stored.isIncoming && stored.clientID == "k1")
             // The full version replaces it without a conflict (M-4).
             let receipt = try await store.ingest([echo("m9", "k1", seq: 9)])
             #expect(receipt.outcomes == counts(updated: 1))
-            #expect(try await store.shown() == ["m9:as sent"])
+            #expect(try await store.shown() == ["m8:before", "m9:as sent"])
             #expect(try await store.quarantine().isEmpty)
         }
     }
