@@ -135,7 +135,7 @@ private struct SurroundingsLook {
         let record = try workspace.registry.record(of: files.attachment.account)
         let known: Set<String> = [
             "account.locks", "account.json", "health.json", "reserve", "inbox", "damaged",
-            "backups", "documents", "media",
+            "backups", "documents", "media", "secrets",
         ]
         for name in try FileSystem.list(paths.directory).sorted() where !known.contains(name) {
             let isCurrent = StoreKind.allCases.contains { kind in

@@ -156,11 +156,12 @@ struct OutboxProcessTests {
                 k2) echo '{"failed":"no route","retry_after_ms":3000000}' ;;
                 k3) exit 75 ;;
                 k4) kill -9 $$ ;;
-                k5) echo 'no JSON' ;;
+                k5) echo '{"id":"m-5","seq":-1}' ;;
                 k6) exit 0 ;;
                 k7) exec sleep 1000 ;;
                 k8) echo '{"id":"m-8","seq":8}'; exit 3 ;;
                 k9) sleep 3 2>/dev/null & echo '{"id":"m-9","seq":9}' ;;
+                k10) echo 'no JSON' ;;
                 esac
                 """
         )

@@ -31,9 +31,11 @@ struct SecretsCommandTests {
         #expect(refused.status == .exited(64))
         _ = try await test.run(["secrets", "set", "token"], input: Array("hunter2".utf8))
         for command in [
-            ["status", "--json"], ["check", "--deep"], ["secrets", "list", "--json"],
+            ["status", "--json"], ["check", "--deep"], ["secrets", "list", "--json"], ["doctor"],
         ] {
             let result = try await test.run(command)
+            // Who followed that advice would move the account's secrets away.
+            #expect(!result.lines.joined().contains("leftover"), "\(command)")
             #expect(!(result.lines + result.errors).joined().contains("hunter2"), "\(command)")
         }
     }

@@ -48,7 +48,10 @@ enum RelayAnswer: Sendable, Hashable {
             if scanner.matches(key, "id") {
                 id = try MessageID(bytes: try scanner.stringBytes(value))
             } else if scanner.matches(key, "seq") {
-                sequence = try scanner.integer(value)
+                let number = try scanner.integer(value)
+                // A place that no message can have is no confirmation of one.
+                guard number > 0 else { throw Unusable(description: "seq is not above 0") }
+                sequence = number
             } else if scanner.matches(key, "server_at") {
                 serverAt = try Timestamp(try scanner.string(value))
             } else if scanner.matches(key, "failed") {
