@@ -9,10 +9,10 @@ struct TimelineCommand: Command {
     static let details = """
         Shows messages of a conversation, the newest first: seq, time, sender, text. Without an option
         they are the last ones, behind those of one's own that the server has not confirmed, which
-        have no seq but their state. The next page back begins before the smallest seq of this one, the
-        next page onwards after the largest. Where messages are known to be missing between two of
-        the page a line says so. It reads a retired account too. What a terminal would obey is shown
-        as an escape; --json gives texts as they are, and {"gap":[FROM,TO]}.
+        have no seq but their state. The next page back begins before the smallest seq of this one,
+        the next page onwards after the largest. Where messages are known to be missing between two
+        of the page a line says so. It reads a retired account too. What a terminal would obey is
+        shown as an escape; --json gives texts as they are, and {"gap":[FROM,TO]}.
 
           lockkeeper timeline room-7 --before 181 --limit 50
         """

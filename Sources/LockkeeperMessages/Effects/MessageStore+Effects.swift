@@ -78,6 +78,7 @@ extension MessageStore {
         let table = EffectTable(connection: connection)
         let now = moment()
         var claimed: (effect: Effect, hold: HeldClaim)?
+        var isWithdrawn = false
         try eachEffect(on: connection) { row in
             guard row.state.phase != .parked,
                 row.state.retry?.wait(at: now, max: attemptRules.waitMax) == nil,
@@ -86,8 +87,13 @@ extension MessageStore {
             var row = row
             let answer = row.state.claim(at: now, repeats: true, rules: attemptRules)
             guard let effect = try effect(row, on: connection) else {
-                // The message is not shown any more, by its own time: there is nothing to tell.
-                try table.remove(row.message)
+                // The message has expired: there is nothing to show, and what was shown goes.
+                guard row.kind == .notify else {
+                    try table.remove(row.message)
+                    return true
+                }
+                try table.takeBack(row.message)
+                isWithdrawn = true
                 return true
             }
             try table.write(row.state, to: row.message)
@@ -95,7 +101,8 @@ extension MessageStore {
             claimed = (effect, hold)
             return false
         }
-        return claimed
+        // What became a withdraw on the way is one for now.
+        return isWithdrawn && claimed == nil ? try claimEffect(on: connection) : claimed
     }
 
     /// Goes through the effects, a few at a time, until the closure says no.
@@ -120,16 +127,18 @@ extension MessageStore {
             """
             SELECT m.message_id, m.seq, m.sender, m.sent_at, m.server_at, m.body, m.version, m.kind,
                 m.incoming, m.state, m.edited_at, m.reply_to, m.client_id, m.attachments, m.extra,
-                m.recall_version, c.conversation_id
+                m.recall_version, m.expires_at, c.conversation_id
             FROM lk_message m JOIN lk_conversation c ON c.id = m.conversation WHERE m.id = ?1
             """
         )
         try select.bind(1, row.message)
         guard try select.step() else { return nil }
         defer { select.reset() }
-        let conversation = ConversationID(unchecked: select.bytes(16))
+        let conversation = ConversationID(unchecked: select.bytes(17))
         let isShown = select.int64(9) == MessageRow.State.shown.rawValue
-        if row.kind == .notify, !isShown { return nil }
+        let hasExpired =
+            select.optionalInt64(16).map { $0 <= session.wallClock.milliseconds() } ?? false
+        if row.kind == .notify, !isShown || hasExpired { return nil }
         return Effect(
             id: row.message,
             kind: row.kind,

@@ -166,6 +166,26 @@ struct EffectTests {
         }
     }
 
+    //
+    @Test(
+        "a message that expires before anybody shows it is not shown, and one that was is withdrawn"
+    )
+    func expired() async throws {
+        try await withAccount { account in
+            let store = account.messages
+            account.test.wallClock.set(milliseconds: 10_000)
+            for (id, seq) in [("m1", 1), ("m2", 2)] as [(MessageID, Int64)] {
+                try await store.ingest([
+                    message(id, seq: seq) { $0.expiresAt = instant(20_000) }
+                ])
+            }
+            #expect(try await abandon(store).message == "m1")
+            account.test.wallClock.set(milliseconds: 30_000)
+            #expect(try await drain(store) == ["withdraw m1"])
+            #expect(try await due(store).isEmpty)
+        }
+    }
+
     @Test("a late answer to a notify does not confirm the withdraw that took its place")
     func fence() async throws {
         try await withAccount { account in
