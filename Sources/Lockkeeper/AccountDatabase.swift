@@ -102,14 +102,17 @@ public final class AccountDatabase: Sendable {
         usesReserve: Bool = false,
         _ body: @escaping @Sendable (borrowing Transaction) throws -> Value
     ) async throws -> (value: Value, receipt: CommitReceipt) {
-        try await submit(
-            durability: durability,
-            waitMax: waitMax,
-            usesReserve: usesReserve
-        ) { connection, topics in
+        let inside: @Sendable (Connection, inout TopicSet) throws -> Value = { connection, topics in
             let collector = Transaction.TopicCollector(topics)
             defer { topics = collector.topics }
             return try body(Transaction(connection: connection, topics: collector))
+        }
+        do {
+            return try await submit(durability: durability, waitMax: waitMax, inside)
+        } catch let error as LockkeeperError where usesReserve && error.code == .diskFull {
+            let writer = try writing()
+            try await blocking("lk-room") { writer.makeRoom() }
+            return try await submit(durability: durability, waitMax: waitMax, inside)
         }
     }
 
@@ -213,7 +216,6 @@ public final class AccountDatabase: Sendable {
         durability: Durability,
         class admissionClass: AdmissionClass = .live,
         waitMax: Duration?,
-        usesReserve: Bool = false,
         _ body: @escaping @Sendable (Connection, inout TopicSet) throws -> Value
     ) async throws -> (value: Value, receipt: CommitReceipt) {
         let writer = try writing()
@@ -236,7 +238,6 @@ public final class AccountDatabase: Sendable {
                     let job = WriteJob(
                         writer: writer,
                         durability: durability,
-                        usesReserve: usesReserve,
                         deadline: deadline,
                         body: body
                     ) { continuation.resume(with: $0.map { (value: $0.0, receipt: $0.1) }) }

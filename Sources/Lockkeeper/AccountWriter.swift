@@ -81,10 +81,7 @@ final class AccountWriter: @unchecked Sendable {
     func withdraw(_ ticket: AdmissionTicket) -> Bool { line.withdraw(ticket) }
 
     /// Runs a transaction. Called by a job that holds WRITER.
-    ///
-    /// - Parameter usesReserve: whether it runs once more with the space that is kept for a full disk.
     func transaction<Value>(
-        usesReserve: Bool = false,
         deadline: Deadline,
         isCancelled: () -> Bool,
         body: (Connection, inout TopicSet) throws -> Value
@@ -93,22 +90,17 @@ final class AccountWriter: @unchecked Sendable {
             let open = try opened()
             if try open.trust.check().isLeaveWordSet { attachment.lookAtLeaveWord() }
             try settle(deadline: deadline)
-            func attempt() throws -> TransactionOutcome<Value> {
-                try open.store.transaction(
+            do {
+                return try open.store.transaction(
                     token: token,
                     deadline: deadline,
                     isCancelled: isCancelled,
                     body: body
                 )
-            }
-            do {
-                return try attempt()
             } catch {
-                guard SpaceReserve.isDiskFull(error) else { throw error }
                 // A log that was copied begins anew, and needs no more of the disk.
-                checkpointer.diskIsFull()
-                guard usesReserve, reserve.release() else { throw error }
-                return try attempt()
+                if SpaceReserve.isDiskFull(error) { checkpointer.diskIsFull() }
+                throw error
             }
         }
         reserve.committed()
@@ -116,6 +108,13 @@ final class AccountWriter: @unchecked Sendable {
         checkpointer.logGrew(to: frameCount)
         pacer.logGrew(to: Int64(frameCount * StoreFile.frameByteCount))
         return outcome
+    }
+
+    /// Makes room on a full disk for a write that makes more of it: gives up the reserve, and copies the
+    /// log with it before anybody else takes the space. Blocks.
+    func makeRoom() {
+        _ = reserve.release()
+        checkpointer.copyNow()
     }
 
     /// Makes sure that what was committed went into the files that stand at their paths (5.5).

@@ -29,6 +29,15 @@ struct CheckpointPlan: Equatable {
         return true
     }
 
+    /// Notes that the disk has no room for the log, so that the next one is made now, however long the
+    /// wait after those before. Returns whether the thread must be woken for it.
+    mutating func diskIsFull(frameCount: Int, now: MonotonicInstant) -> Bool {
+        self.frameCount = frameCount
+        guard !isRunning else { return false }
+        due = now
+        return true
+    }
+
     /// The size of the log where a checkpoint is to be made now.
     mutating func begin(now: MonotonicInstant) -> Int? {
         guard let due, now >= due else { return nil }
@@ -79,19 +88,39 @@ final class Checkpointer: Sendable {
 
     /// Says how many frames the log has after a commit. Never waits.
     func logGrew(to frameCount: Int) {
-        if isDue(frameCount) { makeDue(frameCount) }
+        guard isDue(frameCount) else { return }
+        plan { $0.logGrew(to: frameCount, now: $1) }
     }
 
     /// Says that the disk has no room for the log: it is copied whatever its size, so that it can begin
     /// anew. Never waits.
-    func diskIsFull() { makeDue(checkpoint.limits.checkpointFrameCountBesideHost) }
+    func diskIsFull() {
+        let frameCount = checkpoint.limits.checkpointFrameCountBesideHost
+        plan { $0.diskIsFull(frameCount: frameCount, now: $1) }
+    }
 
-    private func makeDue(_ frameCount: Int) {
+    /// Copies the log now, on the calling thread; waits shortly for whoever is at it. What cannot be
+    /// copied is left.
+    func copyNow() {
+        let last = Deadline(after: Self.copyWaitMax, from: clock.now())
+        while !last.hasPassed(at: clock.now()) {
+            let frameCount = checkpoint.limits.checkpointFrameCountBesideHost
+            switch try? checkpoint.run(frameCount: frameCount) {
+            case .complete, .notDue: return
+            case .pinned, .elsewhere, nil:
+                clock.sleep(until: Deadline(after: .milliseconds(10), from: clock.now()))
+            }
+        }
+    }
+
+    /// Longer than a checkpoint of a log of the usual size takes.
+    private static let copyWaitMax = Duration.seconds(1)
+
+    /// Changes the plan; the closure answers whether the thread must be woken for it.
+    private func plan(_ change: (inout CheckpointPlan, MonotonicInstant) -> Bool) {
         let now = clock.now()
         let isNews = monitor.withLock { state in
-            guard !state.isClosed, state.plan.logGrew(to: frameCount, now: now) else {
-                return false
-            }
+            guard !state.isClosed, change(&state.plan, now) else { return false }
             if state.thread == nil {
                 state.thread = try? WorkerThread.start(name: "lk-checkpoint") { [self] in run() }
             }

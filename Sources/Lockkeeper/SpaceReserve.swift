@@ -26,8 +26,9 @@ final class SpaceReserve: Sendable {
 
     /// A commit has found room: there may be some for the reserve as well.
     func committed() {
-        guard isMissing.exchange(false, ordering: .relaxed) else { return }
+        guard isMissing.load(ordering: .relaxed) else { return }
         keep()
+        if folder.hasReserve { isMissing.store(false, ordering: .relaxed) }
     }
 
     /// Whether a transaction failed because the disk is full.

@@ -22,7 +22,6 @@ final class WriteJob<Value: Sendable>: AdmittedWork {
 
     private let writer: AccountWriter
     private let durability: Durability
-    private let usesReserve: Bool
     private let deadline: Deadline
     private let body: Body
     private let completion: Completion
@@ -38,14 +37,12 @@ final class WriteJob<Value: Sendable>: AdmittedWork {
     init(
         writer: AccountWriter,
         durability: Durability,
-        usesReserve: Bool = false,
         deadline: Deadline,
         body: @escaping Body,
         completion: @escaping Completion
     ) {
         self.writer = writer
         self.durability = durability
-        self.usesReserve = usesReserve
         self.deadline = deadline
         self.body = body
         self.completion = completion
@@ -61,7 +58,6 @@ final class WriteJob<Value: Sendable>: AdmittedWork {
         let outcome: State
         do {
             let done = try writer.transaction(
-                usesReserve: usesReserve,
                 deadline: deadline,
                 isCancelled: { cancelled.load(ordering: .relaxed) },
                 body: body

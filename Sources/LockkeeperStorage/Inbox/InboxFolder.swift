@@ -152,11 +152,13 @@ package struct InboxFolder: Sendable, Hashable {
         return Entry(name: name, parked: nil, byteCount: Int64(bytes.count))
     }
 
-    /// Takes space for times when the disk is full, where that was not done. Where it cannot be had
-    /// now, somebody who opens the account later tries again.
+    /// Takes space for times when the disk is full, where that was not done and as much is left for the
+    /// log afterwards: what was deleted makes room in the database, and writing there needs a log.
+    /// Where it cannot be had now, somebody who opens the account later tries again.
     package func makeReserve(byteCount: Int64) {
         do throws(SystemCallError) {
             if try FileSystem.status(reserve) != nil { return }
+            guard try FileSystem.freeBytes(at: account) >= 2 * byteCount else { return }
             let file = try FileDescriptor(
                 opening: reserve,
                 [.readWrite, .create, .exclusive, .noFollow]
@@ -170,6 +172,9 @@ package struct InboxFolder: Sendable, Hashable {
             // Another process may be at it, or the disk is full already.
         }
     }
+
+    /// Whether the space is taken.
+    package var hasReserve: Bool { ((try? FileSystem.status(reserve)) ?? nil) != nil }
 
     /// Gives the reserve to whoever needs it now.
     ///
