@@ -115,7 +115,11 @@ struct InspectionTests {
             """
         )
         let found = try codes(.quick)
-        #expect(found == ["foreign-key child 77", "file.damaged messages-1.db"])
+        // Where SQLite takes the NOT NULL for granted, the NULL is a key without a parent as well.
+        #expect(
+            Set(found).subtracting(["foreign-key child 444"])
+                == ["foreign-key child 77", "file.damaged messages-1.db"]
+        )
         var left = 20
         let impatient = InspectionPace(sliceRowCount: 10) {
             left -= 1
