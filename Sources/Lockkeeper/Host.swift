@@ -53,16 +53,22 @@ public final class Host: Sendable {
 
         /// What a host does once a second beside its care for the logs.
         private static func tick(_ workspace: Workspace, _ parts: Parts) {
+            do throws(LockingError) {
+                try workspace.membership.checkPath()
+            } catch {
+                if case .lockFileReplaced(let path) = error {
+                    return parts.note(.lockFileReplaced(path: path))
+                }
+            }
             // A socket that cannot be opened now is tried again with the next tick.
             let now = Deadline(after: .zero, from: SystemClock().now())
             let seat = workspace.hubSeat
             _ = try? seat.takeForHost(workspace, inheriting: parts.inherited, until: now)
             if let strangers = seat.takeStrangers() { parts.note(.strangersRefused(strangers)) }
-            // A watchdog that is not told has the host started again: only who still holds HOST, in
-            // the file that newcomers lock, tells it.
+            // A watchdog that is not told has the host started again: only who still holds HOST tells
+            // it.
             guard ServiceManager.wantsWatchdog,
-                (try? workspace.membership.isHeld(.host, against: .exclusive)) == true,
-                (try? workspace.membership.checkPath()) != nil
+                (try? workspace.membership.isHeld(.host, against: .exclusive)) == true
             else { return }
             // One that cannot be told now is told with the next tick, or ends this process.
             _ = try? ServiceManager.notify(.watchdog)

@@ -40,6 +40,9 @@ package enum CurrentProcess {
         }
     }
 
+    /// Asks this process to end, as others ask it: by SIGTERM.
+    package static func terminate() { kill(getpid(), SIGTERM) }
+
     /// Stops the whole process until somebody lets it go on.
     package static func stop() { kill(getpid(), SIGSTOP) }
 

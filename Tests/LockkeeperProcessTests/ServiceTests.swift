@@ -50,21 +50,20 @@ struct ServiceTests {
         #expect(last == "STOPPING=1")
     }
 
-    @Test("a host whose lock file was deleted tells the watchdog no more")
-    func watchdog() async throws {
+    // B34
+    @Test("a host whose lock file was deleted ends and says why, so that there are no two of them")
+    func displaced() async throws {
         let workspace = try await TestWorkspace()
-        let manager = try NotifySocket(workspace.folder.path("notify"))
-        let host = try RunningCommand(
-            ["host", "--root", workspace.root],
-            environment: ["NOTIFY_SOCKET": manager.path, "WATCHDOG_USEC": "30000000"]
-        )
-        while manager.receive() != "WATCHDOG=1" {}
+        let host = try workspace.start(["host"])
+        #expect(await host.nextLine()?.contains("ready") == true)
         try FileSystem.remove("\(workspace.root)/workspace.locks")
-        // A tick may have been under way. Two intervals of silence are what the manager would see.
-        _ = manager.receive(within: .milliseconds(1500))
-        #expect(manager.receive(within: .seconds(2)) == nil)
-        try host.process.signal(.kill)
-        _ = await host.end()
+        let ending = await host.end()
+        #expect(ending.status == .exited(75))
+        #expect(ending.errorText.contains("workspace.locks' was removed or replaced"))
+        let next = try workspace.start(["host"])
+        #expect(await next.nextLine()?.contains("ready") == true)
+        try next.process.signal(.terminate)
+        #expect(await next.end().status == .exited(0))
     }
 
     @Test(

@@ -2,6 +2,7 @@ import Lockkeeper
 import LockkeeperDomain
 import LockkeeperPlatform
 import LockkeeperSystemd
+import Synchronization
 
 /// `host`: serves the workspace until it is asked to end.
 struct HostCommand: Command {
@@ -41,9 +42,14 @@ struct HostCommand: Command {
         try ServiceManager.notify(.extendTimeout(Limits().openWaitMax))
         let workspace = try await context.openWorkspace(as: "host", role: .host, creating: creates)
         do {
+            let isDisplaced = Flag()
             let host = try await workspace.serve(
                 inheriting: ServiceManager.socket(named: "notifier")
             ) { [console = context.console, root = workspace.root] note in
+                if case .lockFileReplaced = note {
+                    if isDisplaced.raise() { return }
+                    CurrentProcess.terminate()
+                }
                 console.log(
                     "\(note)",
                     .warning,
@@ -76,12 +82,26 @@ struct HostCommand: Command {
             // What runs is finished, and its sync.
             try ServiceManager.notify(.extendTimeout(workspace.limits.admissionWaitMax * 2))
             await host.close()
+            if isDisplaced.isRaised {
+                await workspace.close()
+                return .tryAgain
+            }
         } catch {
             await workspace.close()
             throw error
         }
         await workspace.close()
         return .success
+    }
+
+    /// Said once, whichever thread says it.
+    private final class Flag: Sendable {
+        private let value = Atomic(false)
+
+        var isRaised: Bool { value.load(ordering: .acquiring) }
+
+        /// - Returns: whether it was raised before.
+        func raise() -> Bool { value.exchange(true, ordering: .acquiringAndReleasing) }
     }
 
     private static func serving(_ workspace: Workspace, _ account: AccountID?) -> String {
