@@ -30,7 +30,7 @@ package enum HostNote: Sendable, Hashable, CustomStringConvertible {
                 + " \(last)): check the mode of the workspace's folder"
         case .lockFileReplaced(let path):
             return "'\(path)' was removed or replaced: this host ends, because another one may serve"
-                + " beside it. Restart every program that uses the workspace, and never delete lock files"
+                + " beside it. Restart every program that uses the workspace, and delete no lock file"
         }
     }
 }
