@@ -87,6 +87,8 @@ extension Session {
             database.submit(
                 durability: .committed,
                 class: admissionClass,
+                // The order is what is looked at; how long a slow machine takes for it is not.
+                waitMax: .seconds(60),
                 body: { connection, _ in
                     let insert = try connection.statement("INSERT INTO note VALUES (?1)")
                     try insert.bind(1, "\(prefix)\(number)")

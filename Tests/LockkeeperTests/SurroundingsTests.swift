@@ -9,7 +9,8 @@ import Testing
 
 @testable import Lockkeeper
 
-@Suite("What a store stands in, and files that somebody else touched")
+// One after the other: a second SQLite in the process is seen by all.
+@Suite("What a store stands in, and files that somebody else touched", .serialized)
 struct SurroundingsTests {
     private func folder(_ test: TestWorkspace) -> String { "\(test.root)/accounts/alice" }
 

@@ -180,7 +180,7 @@ struct OutboxTests {
     // B54: order per conversation, other conversations go on.
     @Test("items of one conversation are claimed in order, one at a time, and others meanwhile")
     func order() async throws {
-        try await withAccount { account in
+        try await withAccount(limits: longRetry) { account in
             let (app, helper) = (account.messages, try await account.process("helper"))
             for (key, conversation) in [("a1", "a"), ("a2", "a"), ("b1", "b"), ("a3", "a")] {
                 try await send(
@@ -204,7 +204,7 @@ struct OutboxTests {
             try await claim(helper).fail(because: "no route")
             try await second.confirm(as: "m2")
             #expect(try await next(app) == nil)
-            account.test.clock.advance(by: .seconds(2))
+            account.test.clock.advance(by: .seconds(1000))
             try await claim(app).park(because: "too long")
             #expect(try await next(app) == "a3")
             #expect(try await states(app) == ["a2 parked", "a3 waiting"])

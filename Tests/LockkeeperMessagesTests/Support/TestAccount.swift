@@ -27,6 +27,14 @@ struct TestAccount {
     }
 }
 
+/// Limits under which what failed is not tried again while a slow machine runs a test; the test moves
+/// the clock.
+var longRetry: Limits {
+    var limits = Limits()
+    limits.attemptRetry = Backoff(least: .seconds(300), largest: .seconds(300))
+    return limits
+}
+
 /// Runs a test on a fresh account "alice", who is "me" on her server, and inspects the store.
 func withAccount(
     contract: ServerContract = ServerContract(),
