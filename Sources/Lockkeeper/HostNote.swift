@@ -29,8 +29,8 @@ package enum HostNote: Sendable, Hashable, CustomStringConvertible {
             return "refused \(connections) of another user to the notifier's socket (the last one:"
                 + " \(last)): check the mode of the workspace's folder"
         case .lockFileReplaced(let path):
-            return "'\(path)' was removed or replaced: this host ends, because another one may serve"
-                + " beside it. Restart every program that uses the workspace, and delete no lock file"
+            return "'\(path)' was removed or replaced: this host ends, because another one may"
+                + " serve beside it. Restart every program that uses the workspace; delete no lock file"
         }
     }
 }
