@@ -97,8 +97,9 @@ extension Workspace {
             explanation: "the folder holds files of this account, which the registry does not know",
             answer: .recover,
             remedy:
-                "Move workspace.db away while no process has the workspace open: it is made anew"
-                + " of the accounts' folders. Or move this folder away to begin anew."
+                "Where the folder has its account.json, move workspace.db away while no process has the"
+                + " workspace open: it is made anew of the accounts' folders. Where it has none, put it"
+                + " back. Or move the folder away to begin anew."
         )
     }
 }
