@@ -301,7 +301,7 @@ struct AccountFiles: Sendable {
             }
             try connection.syncLog()
             return applied.map {
-                AppliedMigration(kind: AccountDatabaseKind(kind), owner: $0.owner, name: $0.name)
+                AppliedMigration(kind: kind, owner: $0.owner, name: $0.name)
             }
         }
     }

@@ -73,7 +73,7 @@ public struct InspectionReport: Sendable, Hashable {
 /// How the last inspection of one level and database ended, for `status`.
 public struct InspectionSummary: Sendable, Hashable {
     /// The account's database.
-    public let kind: AccountDatabaseKind
+    public let kind: StoreKind
     /// How closely was looked.
     public let level: InspectionLevel
     /// When it ended, in milliseconds since 1970.
@@ -218,7 +218,7 @@ extension AccountFiles {
             )
             let findings = try findings(of: kind, look)
             let now = InspectionSummary(
-                kind: AccountDatabaseKind(kind),
+                kind: kind,
                 level: .open,
                 endedAt: workspace.wallClock.milliseconds(),
                 duration: workspace.clock.now().duration(since: began),
@@ -228,7 +228,7 @@ extension AccountFiles {
             let earlier = [StoreInspection.Level.quick, .deep].compactMap { level in
                 health[kind, level].map { result in
                     InspectionSummary(
-                        kind: AccountDatabaseKind(kind),
+                        kind: kind,
                         level: InspectionLevel(level),
                         endedAt: result.at,
                         duration: .milliseconds(result.duration),

@@ -4,29 +4,6 @@ import LockkeeperPlatform
 import LockkeeperSQLite
 import LockkeeperStorage
 
-/// One of an account's databases.
-public enum AccountDatabaseKind: String, Sendable, Hashable, CaseIterable {
-    /// Messages, the app's tables, and what is derived from them.
-    case messages
-    /// Settings.
-    case settings
-
-    init(_ kind: StoreKind) {
-        self =
-            switch kind {
-            case .messages: .messages
-            case .settings: .settings
-            }
-    }
-
-    var stored: StoreKind {
-        switch self {
-        case .messages: .messages
-        case .settings: .settings
-        }
-    }
-}
-
 /// A backup that was made.
 public struct BackupReport: Sendable, Hashable {
     /// The file.
@@ -34,7 +11,7 @@ public struct BackupReport: Sendable, Hashable {
     /// Of which account.
     public let account: AccountID
     /// Which of its databases.
-    public let kind: AccountDatabaseKind
+    public let kind: StoreKind
     /// Up to where it is complete: everything that was committed until then is in it, and nothing
     /// later.
     public let position: Position
@@ -82,7 +59,7 @@ extension Workspace {
     ///   where another process needs the account to itself. `CancellationError`. Nothing is left then.
     public func backUp(
         _ id: AccountID,
-        _ kind: AccountDatabaseKind = .messages,
+        _ kind: StoreKind = .messages,
         to path: String? = nil,
         retention: BackupRetention = BackupRetention(),
         progress: (@Sendable (BackupProgress) -> Void)? = nil
@@ -91,14 +68,14 @@ extension Workspace {
             let files = try AccountFiles(id, of: workspace)
             let began = workspace.clock.now()
             let attachment = files.attachment
-            let making = workspace.backupMaking(kind.stored) { done, count in
+            let making = workspace.backupMaking(kind) { done, count in
                 progress?(BackupProgress(pagesDone: done, pageCount: count))
                 // Who needs the account to himself does not wait for a copy.
                 return attachment.isOpen && !cancellation.isCancelled
             }
             let made: (path: String, contents: BackupFile.Contents)
             do {
-                made = try files.backUp(kind.stored, to: path, retention.timeMax, making)
+                made = try files.backUp(kind, to: path, retention.timeMax, making)
             } catch StorageError.cancelled where !cancellation.isCancelled {
                 throw LockkeeperError.leftMeanwhile(id, what: "the backup")
             } catch StorageError.fileExists(let path) {

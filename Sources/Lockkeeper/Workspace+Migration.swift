@@ -5,7 +5,7 @@ import LockkeeperStorage
 /// A migration that was applied, or is to be.
 public struct AppliedMigration: Sendable, Hashable {
     /// The account's database.
-    public let kind: AccountDatabaseKind
+    public let kind: StoreKind
     /// Whose schema it belongs to.
     public let owner: String
     /// Its name.
@@ -51,7 +51,7 @@ extension Workspace {
                     defer { try? connection.close() }
                     return try workspace.migrator(for: kind).pending(in: connection).map {
                         AppliedMigration(
-                            kind: AccountDatabaseKind(kind),
+                            kind: kind,
                             owner: $0.owner,
                             name: $0.name
                         )

@@ -10,7 +10,7 @@ public struct RestoreReport: Sendable, Hashable {
     /// The account.
     public let account: AccountID
     /// Which of its databases.
-    public let kind: AccountDatabaseKind
+    public let kind: StoreKind
     /// Up to where the store of which the backup was made is back.
     public let position: Position
     /// The account's new generation: sessions of the one before are superseded.
@@ -91,7 +91,7 @@ extension Workspace {
         )
         return RestoreReport(
             account: id,
-            kind: AccountDatabaseKind(kind),
+            kind: kind,
             position: Position(store: contents.fence.store, commit: contents.commit),
             generation: generation,
             duration: clock.now().duration(since: began)

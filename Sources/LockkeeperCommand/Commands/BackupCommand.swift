@@ -23,7 +23,7 @@ struct BackupCommand: Command {
     ]
 
     private let path: String?
-    private let kind: AccountDatabaseKind
+    private let kind: StoreKind
     private let retention: BackupRetention
 
     init(_ arguments: inout Arguments) throws(UsageError) {

@@ -20,24 +20,35 @@ struct OutboxCancelCommand: Command {
     }
 
     func run(in context: CommandContext) async throws -> ExitCode {
+        try await OutboxOutput.settle(item, in: context) { try await $0.cancelOutboxItem(item) }
+    }
+}
+
+extension OutboxOutput {
+    /// Does with an item what a person asks for.
+    ///
+    /// - Throws: ``CommandError`` where it was not done.
+    static func settle(
+        _ item: Int64,
+        in context: CommandContext,
+        _ request: (MessageStore) async throws -> MessageStore.OutboxRequest
+    ) async throws -> ExitCode {
         try await context.changing { workspace in
             let session = try await workspace.session(context.account(in: workspace))
             let messages = try MessageStore(session)
-            try OutboxOutput.expectDone(
-                try await messages.cancelOutboxItem(item),
+            try expectDone(
+                try await request(messages),
                 item,
                 claimers: try messages.claimers(ofOutboxItem: item)
             )
         }
         return .success
     }
-}
 
-extension OutboxOutput {
     /// Makes an error of a request that was not done.
     ///
     /// - Throws: ``CommandError``.
-    static func expectDone(
+    private static func expectDone(
         _ outcome: MessageStore.OutboxRequest,
         _ item: Int64,
         claimers: [String]

@@ -20,15 +20,6 @@ struct OutboxRetryCommand: Command {
     }
 
     func run(in context: CommandContext) async throws -> ExitCode {
-        try await context.changing { workspace in
-            let session = try await workspace.session(context.account(in: workspace))
-            let messages = try MessageStore(session)
-            try OutboxOutput.expectDone(
-                try await messages.retryOutboxItem(item),
-                item,
-                claimers: try messages.claimers(ofOutboxItem: item)
-            )
-        }
-        return .success
+        try await OutboxOutput.settle(item, in: context) { try await $0.retryOutboxItem(item) }
     }
 }

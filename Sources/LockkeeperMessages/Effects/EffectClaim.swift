@@ -30,42 +30,21 @@ public struct EffectClaim: ~Copyable, Sendable {
     /// It could not be done; it is handed out again after a while that grows, and parked when it has
     /// failed too often.
     public consuming func fail(because reason: String, retryAfter: Duration? = nil) async throws {
-        try await store.settle(effect) { state, attempt, now, rules in
-            var generator = SystemRandomNumberGenerator()
-            return state.fail(
-                attempt,
-                because: reason,
-                retryAfter: retryAfter,
-                at: now,
-                rules: rules,
-                using: &generator
-            )
-        }
+        try await store.settle(effect, .failed(reason, retryAfter: retryAfter))
     }
 
     /// It can never be done; it is parked.
     public consuming func park(because reason: String) async throws {
-        try await store.settle(effect) { state, attempt, _, _ in
-            state.park(attempt, because: reason)
-        }
+        try await store.settle(effect, .refused(reason))
     }
 
     /// Nobody knows whether it was done; it is handed out again after a while.
     public consuming func leaveUnanswered() async throws {
-        try await store.settle(effect) { state, attempt, now, rules in
-            var generator = SystemRandomNumberGenerator()
-            return state.unanswered(
-                attempt,
-                at: now,
-                repeats: true,
-                rules: rules,
-                using: &generator
-            )
-        }
+        try await store.settle(effect, .unanswered(repeats: true))
     }
 
     /// Nothing was done, and nothing is counted.
     public consuming func giveBack() async throws {
-        try await store.settle(effect) { state, attempt, _, _ in state.giveBack(attempt) }
+        try await store.settle(effect, .notMade)
     }
 }

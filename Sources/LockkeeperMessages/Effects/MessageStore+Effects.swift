@@ -160,13 +160,12 @@ extension MessageStore {
     /// overtaken changes nothing.
     func settle(
         _ effect: Effect,
-        _ change:
-            @escaping @Sendable (inout AttemptState, Int64, Moment, AttemptState.Rules)
-            -> Bool
+        _ answered: AttemptAnswer
     ) async throws {
         try await answer(effect) { [self] table, row in
             var row = row
-            if change(&row.state, Int64(effect.attempt), moment(), attemptRules) {
+            let attempt = Int64(effect.attempt)
+            if answered.settle(&row.state, attempt, at: moment(), rules: attemptRules) {
                 try table.write(row.state, to: row.message)
             }
         }

@@ -211,17 +211,16 @@ extension MessageStore {
     /// overtaken, or of an item that has ended, changes nothing.
     func settle(
         _ item: OutboxItem,
-        _ change:
-            @escaping @Sendable (inout AttemptState, Int64, Moment, AttemptState.Rules)
-            -> Bool
+        _ answered: AttemptAnswer
     ) async throws {
         _ = try await session.database.submit(
             durability: .durable,
             waitMax: nil
         ) { [self] connection, topics in
             let table = OutboxTable(connection: connection)
+            let attempt = Int64(item.attempt)
             guard var row = try table.row(item.id),
-                change(&row.state, Int64(item.attempt), moment(), attemptRules)
+                answered.settle(&row.state, attempt, at: moment(), rules: attemptRules)
             else { return }
             if row.state.phase == .waiting, try table.isSuperseded(row) {
                 try table.end(row)

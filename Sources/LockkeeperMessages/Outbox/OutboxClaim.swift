@@ -65,46 +65,24 @@ public struct OutboxClaim: ~Copyable, Sendable {
     ///   - reason: why, for people.
     ///   - retryAfter: for how long the server asked to be left alone.
     public consuming func fail(because reason: String, retryAfter: Duration? = nil) async throws {
-        try await store.settle(item) { state, attempt, now, rules in
-            var generator = SystemRandomNumberGenerator()
-            return state.fail(
-                attempt,
-                because: reason,
-                retryAfter: retryAfter,
-                at: now,
-                rules: rules,
-                using: &generator
-            )
-        }
+        try await store.settle(item, .failed(reason, retryAfter: retryAfter))
     }
 
     /// The server refuses it for good. It is parked until a person decides, and what stands behind it
     /// goes on.
     public consuming func park(because reason: String) async throws {
-        try await store.settle(item) { state, attempt, _, _ in
-            state.park(attempt, because: reason)
-        }
+        try await store.settle(item, .refused(reason))
     }
 
     /// Nobody knows whether the server has it. It is repeated only where that does no harm.
     public consuming func leaveUnanswered() async throws {
-        let repeats = store.repeats(item.act)
-        try await store.settle(item) { state, attempt, now, rules in
-            var generator = SystemRandomNumberGenerator()
-            return state.unanswered(
-                attempt,
-                at: now,
-                repeats: repeats,
-                rules: rules,
-                using: &generator
-            )
-        }
+        try await store.settle(item, .unanswered(repeats: store.repeats(item.act)))
     }
 
     /// The attempt was not made: there is no network, or the process is about to end. Nothing is
     /// counted.
     public consuming func giveBack() async throws {
-        try await store.settle(item) { state, attempt, _, _ in state.giveBack(attempt) }
+        try await store.settle(item, .notMade)
     }
 }
 
