@@ -29,25 +29,28 @@ struct RelayedItem: ~Copyable, RelayedThing {
         return writer.bytes
     }
 
-    consuming func take(_ answer: RelayAnswer) async throws -> String {
+    consuming func take(_ answer: RelayAnswer) async throws -> RelayOutcome {
         switch answer {
         case .confirmed(let id, let sequence, let serverAt):
             guard claim.item.act != .send || id != nil else {
                 // Whatever it did, it does not say under which id: that is no answer.
-                try await claim.leaveUnanswered()
-                return "unanswered"
+                let reason = "the answer names no id for the message"
+                try await claim.leaveUnanswered(because: reason)
+                return RelayOutcome("unanswered", reason)
             }
-            try await claim.confirm(as: id, sequence: sequence, serverAt: serverAt)
-            return "confirmed"
+            switch try await claim.confirm(as: id, sequence: sequence, serverAt: serverAt) {
+            case .taken: return RelayOutcome("confirmed")
+            case .contradicted(let reason): return RelayOutcome("contradicted", reason)
+            }
         case .failed(let reason, let retryAfter):
             try await claim.fail(because: reason, retryAfter: retryAfter)
-            return "failed"
+            return RelayOutcome("failed", reason)
         case .refused(let reason):
             try await claim.park(because: reason)
-            return "refused"
-        case .none:
-            try await claim.leaveUnanswered()
-            return "unanswered"
+            return RelayOutcome("refused", reason)
+        case .none(let reason):
+            try await claim.leaveUnanswered(because: reason)
+            return RelayOutcome("unanswered", reason)
         }
     }
 
@@ -84,20 +87,20 @@ struct RelayedEffect: ~Copyable, RelayedThing {
         return writer.bytes
     }
 
-    consuming func take(_ answer: RelayAnswer) async throws -> String {
+    consuming func take(_ answer: RelayAnswer) async throws -> RelayOutcome {
         switch answer {
         case .confirmed:
             try await claim.confirm()
-            return "confirmed"
+            return RelayOutcome("confirmed")
         case .failed(let reason, let retryAfter):
             try await claim.fail(because: reason, retryAfter: retryAfter)
-            return "failed"
+            return RelayOutcome("failed", reason)
         case .refused(let reason):
             try await claim.park(because: reason)
-            return "refused"
-        case .none:
-            try await claim.leaveUnanswered()
-            return "unanswered"
+            return RelayOutcome("refused", reason)
+        case .none(let reason):
+            try await claim.leaveUnanswered(because: reason)
+            return RelayOutcome("unanswered", reason)
         }
     }
 

@@ -16,10 +16,23 @@ protocol RelayedThing: ~Copyable, Sendable {
     func write(into writer: inout JSONWriter)
     /// Writes down what was answered.
     ///
-    /// - Returns: what became of it, as one word.
-    consuming func take(_ answer: RelayAnswer) async throws -> String
+    /// - Returns: what became of it.
+    consuming func take(_ answer: RelayAnswer) async throws -> RelayOutcome
     /// Says that nothing was done.
     consuming func giveBack() async throws
+}
+
+/// What became of a thing that a program was told.
+struct RelayOutcome: Sendable, Hashable {
+    /// One word, which is printed.
+    let word: String
+    /// Why it is not done, for people; `nil` where it is.
+    let reason: String?
+
+    init(_ word: String, _ reason: String? = nil) {
+        self.word = word
+        self.reason = reason
+    }
 }
 
 /// Tells a program one thing after the other: what `outbox run` and `effects run` have in common.
@@ -109,17 +122,19 @@ final class Relay: Sendable {
         }
         state.withLock { $0.running = nil }
         let answer = RelayAnswer(ending)
-        if case .none(let reason) = answer {
-            context.console.note("lockkeeper: \(title): \(reason)")
-        }
         var name = JSONWriter()
         name.beginVersionedObject()
         thing.write(into: &name)
         let outcome = try await thing.take(answer)
-        guard context.options.isJSON else {
-            return try context.console.print("\(title)\t\(outcome)")
+        if let reason = outcome.reason {
+            context.console.note(
+                "lockkeeper: \(title): \(outcome.word): \(terminalText(reason))"
+            )
         }
-        name.member("outcome", outcome)
+        guard context.options.isJSON else {
+            return try context.console.print("\(title)\t\(outcome.word)")
+        }
+        name.member("outcome", outcome.word)
         name.endObject()
         name.endLine()
         try context.console.write(name.bytes)

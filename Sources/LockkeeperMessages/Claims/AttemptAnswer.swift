@@ -4,8 +4,8 @@ enum AttemptAnswer: Sendable {
     case failed(String, retryAfter: Duration?)
     /// It can never be done.
     case refused(String)
-    /// Nobody knows. Whether it is tried again is the claim's to say.
-    case unanswered(repeats: Bool)
+    /// Nobody knows; why, where somebody can say. Whether it is tried again is the claim's to say.
+    case unanswered(String?, repeats: Bool)
     /// It was not made, and does not count.
     case notMade
 
@@ -30,9 +30,10 @@ enum AttemptAnswer: Sendable {
                 using: &generator
             )
         case .refused(let reason): state.park(attempt, because: reason)
-        case .unanswered(let repeats):
+        case .unanswered(let reason, let repeats):
             state.unanswered(
                 attempt,
+                because: reason,
                 at: now,
                 repeats: repeats,
                 rules: rules,

@@ -10,6 +10,7 @@ import LockkeeperPlatform
 ///    │    giveBack        └──claim by the next one, claimer gone; or unanswered:
 ///    │                       may be repeated: attempting or waiting, too often: parked
 ///    │                       may not:         unknown
+///    │                contradict: unknown
 ///    └──retry── parked, unknown, waiting        cancel ── any but a claimed attempt: the row goes
 /// ```
 ///
@@ -17,8 +18,8 @@ import LockkeeperPlatform
 /// - `attempting`: somebody claimed it and may have acted. Whether he lives is told by the lock on its
 ///   byte: who calls ``claim(at:repeats:rules:)`` has that lock, so that an attempt which he finds
 ///   begun is nobody's any more.
-/// - `unknown`: an attempt had no answer, and the server does not refuse doubles. Only a person, a
-///   confirmation or an echo moves it.
+/// - `unknown`: an attempt had no answer and the server does not refuse doubles, or the answer cannot
+///   be true. Only a person, a confirmation or an echo moves it.
 /// - `parked`: it was refused for good, or failed too often. Only a person moves it.
 ///
 /// `attempt` is the fence: whoever answers an attempt says which, and an answer to an older one
@@ -93,31 +94,47 @@ struct AttemptState: Sendable, Hashable {
 
     /// The claimer of an attempt has no answer and will have none.
     ///
+    /// - Parameter reason: why there is none, where somebody knows.
     /// - Returns: whether it is this attempt's state still.
     mutating func unanswered(
         _ number: Int64,
+        because reason: String? = nil,
         at now: Moment,
         repeats: Bool,
         rules: Rules,
         using generator: inout some RandomNumberGenerator
     ) -> Bool {
         guard isCurrent(number) else { return false }
-        noteUnanswered(repeats: repeats, rules: rules)
+        noteUnanswered(because: reason, repeats: repeats, rules: rules)
         if phase == .attempting {
             wait(after: unansweredCount, atLeast: .zero, at: now, rules, &generator)
         }
         return true
     }
 
-    private mutating func noteUnanswered(repeats: Bool, rules: Rules) {
+    private mutating func noteUnanswered(
+        because why: String? = nil,
+        repeats: Bool,
+        rules: Rules
+    ) {
         unansweredCount += 1
-        reason = "an attempt had no answer"
+        reason = "an attempt had no answer" + (why.map { ": \($0)" } ?? "")
         if !repeats {
             phase = .unknown
         } else if unansweredCount >= rules.unansweredCountMax {
             phase = .parked
-            reason = "\(unansweredCount) attempts had no answer"
+            reason =
+                "\(unansweredCount) attempts had no answer"
+                + (why.map { ", the last: \($0)" } ?? "")
         }
+    }
+
+    /// What was said of the newest attempt cannot be true: nobody knows what became of it, and trying
+    /// again would be answered alike, so that it is not tried again unasked.
+    mutating func contradict(because reason: String) {
+        if phase == .waiting || phase == .attempting { phase = .unknown }
+        retry = nil
+        self.reason = reason
     }
 
     /// An attempt failed and changed nothing outside.

@@ -39,8 +39,10 @@ public struct EffectClaim: ~Copyable, Sendable {
     }
 
     /// Nobody knows whether it was done; it is handed out again after a while.
-    public consuming func leaveUnanswered() async throws {
-        try await store.settle(effect, .unanswered(repeats: true))
+    ///
+    /// - Parameter reason: why, for people.
+    public consuming func leaveUnanswered(because reason: String? = nil) async throws {
+        try await store.settle(effect, .unanswered(reason, repeats: true))
     }
 
     /// Nothing was done, and nothing is counted.

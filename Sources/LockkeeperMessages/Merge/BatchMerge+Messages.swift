@@ -16,6 +16,7 @@ extension BatchMerge {
         }
         let writes = RegisterWrites(message)
         if let stored = try table.find(message.id.bytes, in: row) {
+            try reopen(stored.row, where: message, at: index)
             return try merge(writes, into: stored, event, at: index)
         }
         let isCleared = conversations[index].isCleared(message.sequence)

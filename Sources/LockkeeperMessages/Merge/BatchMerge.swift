@@ -72,6 +72,10 @@ struct BatchMerge {
     /// Merges one event.
     mutating func take(_ event: Event) throws {
         if !isOwnAct {
+            if let contradiction = try contradiction(of: event) {
+                result.contradictions.append(contradiction)
+                return result.outcomes.count(.stale)
+            }
             try outbox.hear(event, ownID: rules.ownID, memory: rules.limits.sentMemoryCountMax)
         }
         result.outcomes.count(try apply(event))

@@ -36,6 +36,8 @@ struct BatchResult: Sendable {
     var streams: Set<StreamID> = []
     var cursors: [StreamID: Cursor?] = [:]
     var gaps: [PageGap] = []
+    /// Why confirmations of own messages cannot be true; their items stay.
+    var contradictions: [String] = []
     /// The conversations that events named.
     var topics: [[UInt8]] = []
 }

@@ -244,8 +244,9 @@ extension MessageStore {
         }
     }
 
-    /// Stores a message that the server has confirmed, at version 0; its item ends with it.
-    func confirm(_ message: MessageEvent) async throws {
+    /// Stores a message that the server has confirmed, at version 0; its item ends with it, unless the
+    /// confirmation cannot be true.
+    func confirm(_ message: MessageEvent) async throws -> OutboxClaim.Confirmation {
         do throws(EventError) {
             try Event.message(message).validate(limits: rules.limits)
         } catch {
@@ -256,7 +257,15 @@ extension MessageStore {
             )
         }
         do {
-            _ = try await ingest([.message(message)], durability: .durable)
+            let (result, _) = try await session.database.submit(
+                durability: .durable,
+                waitMax: nil
+            ) { [self] connection, topics in
+                try merge(closing: nil, onGap: .wait, on: connection, topics: &topics) {
+                    try $0.take(.message(message))
+                }
+            }
+            return result.contradictions.first.map { .contradicted($0) } ?? .taken
         } catch let error as CancellationError {
             throw error
         } catch {
@@ -266,6 +275,7 @@ extension MessageStore {
                 [.message(message)],
                 to: session.token.account
             )
+            return .taken
         }
     }
 

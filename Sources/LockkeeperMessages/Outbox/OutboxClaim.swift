@@ -31,19 +31,24 @@ public struct OutboxClaim: ~Copyable, Sendable {
     /// version replaces it (M-4), and its item ends. Where an echo was first, this adds nothing. Where
     /// the database cannot take it, the confirmation is kept as a packet, as ``Workspace/deliver`` does.
     ///
+    /// A confirmation that cannot be true, because its id or place is another message's, changes no
+    /// message: the item stays, of unknown outcome, and its reason names the contradiction.
+    ///
     /// - Parameters:
     ///   - id: the message's id on the server; of an item that is no message it is not needed.
     ///   - sequence: its place, where the server says it.
     ///   - serverAt: when the server took it, where it says so.
     /// - Throws: ``LockkeeperError`` — `invalidInput` where a message has no id or an impossible place;
     ///   otherwise as for writing. The attempt then has no answer.
+    @discardableResult
     public consuming func confirm(
         as id: MessageID? = nil,
         sequence: Int64? = nil,
         serverAt: Timestamp? = nil
-    ) async throws {
+    ) async throws -> Confirmation {
         guard case .message(var message) = item.event else {
-            return try await store.finishReport(item)
+            try await store.finishReport(item)
+            return .taken
         }
         guard let id else {
             throw LockkeeperError.unusable(
@@ -55,7 +60,15 @@ public struct OutboxClaim: ~Copyable, Sendable {
         message.id = id
         message.sequence = sequence
         message.serverAt = serverAt
-        try await store.confirm(message)
+        return try await store.confirm(message)
+    }
+
+    /// What a confirmation came to.
+    public enum Confirmation: Sendable, Hashable {
+        /// The item has ended.
+        case taken
+        /// It cannot be true, for the reason that is given. The item stays.
+        case contradicted(String)
     }
 
     /// The attempt failed and the server does not have it. It is tried again after a while that grows,
@@ -75,8 +88,10 @@ public struct OutboxClaim: ~Copyable, Sendable {
     }
 
     /// Nobody knows whether the server has it. It is repeated only where that does no harm.
-    public consuming func leaveUnanswered() async throws {
-        try await store.settle(item, .unanswered(repeats: store.repeats(item.act)))
+    ///
+    /// - Parameter reason: why, for people.
+    public consuming func leaveUnanswered(because reason: String? = nil) async throws {
+        try await store.settle(item, .unanswered(reason, repeats: store.repeats(item.act)))
     }
 
     /// The attempt was not made: there is no network, or the process is about to end. Nothing is

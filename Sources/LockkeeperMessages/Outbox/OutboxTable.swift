@@ -113,6 +113,34 @@ struct OutboxTable {
         return (select.int64(0), select.int64(1) == Self.ended, select.optionalBytes(2))
     }
 
+    /// The item of a message that is not confirmed yet, by its client id.
+    func openItem(clientID: [UInt8]) throws -> Row? {
+        let select = try connection.prepare(
+            "SELECT \(Self.columns) FROM lk_outbox WHERE client_id = ?1 AND phase < 4"
+        )
+        try select.bind(1, text: clientID)
+        return try rows(select).first
+    }
+
+    /// Whether another message of the account's own is known under an id of the server's.
+    func isSent(
+        _ message: [UInt8],
+        in conversation: [UInt8],
+        asOtherThan clientID: [UInt8]
+    ) throws -> Bool {
+        let select = try connection.statement(
+            """
+            SELECT 1 FROM lk_outbox
+            WHERE conversation_id = ?1 AND message_id = ?2 AND phase = 4 AND client_id <> ?3 LIMIT 1
+            """
+        )
+        try select.bind(1, text: conversation)
+        try select.bind(2, text: message)
+        try select.bind(3, text: clientID)
+        defer { select.reset() }
+        return try select.step()
+    }
+
     /// Whether there is room for one more item.
     func hasRoom(_ countMax: Int) throws -> Bool {
         let select = try connection.statement(
@@ -188,6 +216,29 @@ struct OutboxTable {
             """
         )
         try update.bind(1, text: clientID)
+        try update.run()
+    }
+
+    /// A message that had been told and had ended is not what the server has under its id: its item is
+    /// open again, of unknown outcome.
+    ///
+    /// - Parameter content: the message as an event line.
+    func reopen(
+        clientID: [UInt8],
+        message: [UInt8],
+        content: [UInt8],
+        because reason: String
+    ) throws {
+        let update = try connection.statement(
+            """
+            UPDATE lk_outbox SET phase = 2, content = ?3, message_id = NULL, reason = ?4
+            WHERE client_id = ?1 AND message_id = ?2 AND phase = 4 AND attempt > 0
+            """
+        )
+        try update.bind(1, text: clientID)
+        try update.bind(2, text: message)
+        try update.bind(3, text: content)
+        try update.bind(4, reason)
         try update.run()
     }
 

@@ -1,0 +1,103 @@
+import LockkeeperDomain
+import LockkeeperSQLite
+
+// Confirmations that cannot be true (M-10). A program that tells the server may answer with the id of
+// another message, or with a place that is taken: what was sent would vanish behind what is there, and
+// nobody would tell it again. Such an answer ends no item, whichever of the two comes first.
+extension BatchMerge {
+    /// Why an event cannot be the confirmation that it seems to be; `nil` where it may, or is none.
+    ///
+    /// A confirmation is a message of the account's own at version 0 whose client id an open item has.
+    /// The item's outcome is unknown then, and the event is not merged: all that it says is in the item.
+    mutating func contradiction(of event: Event) throws -> String? {
+        guard case .message(let message) = event, message.version == 0,
+            let clientID = message.clientID, isOwn(message),
+            var item = try outbox.openItem(clientID: clientID.bytes)
+        else { return nil }
+        guard let reason = try contradiction(of: message, clientID) else { return nil }
+        item.state.contradict(because: reason)
+        try outbox.write(item.state, to: item.number)
+        return reason
+    }
+
+    private mutating func contradiction(
+        of message: MessageEvent,
+        _ clientID: ClientID
+    ) throws -> String? {
+        let index = try conversation(message.conversation)
+        let answer = "the answer names the id \(message.id), which is"
+        let isAnothers = try outbox.isSent(
+            message.id.bytes,
+            in: message.conversation.bytes,
+            asOtherThan: clientID.bytes
+        )
+        if isAnothers { return "\(answer) that of another message of one's own" }
+        if let row = try table.find(message.id.bytes, in: conversations[index].row)?.row {
+            let known = row.registers.bytes(.clientID)
+            if let known, known != clientID.bytes {
+                return "\(answer) that of another message of one's own"
+            }
+            if isSomebodyElses(row) { return "\(answer) that of somebody else's message" }
+            // The server's echo may leave the client id out. It has the same text then.
+            if known == nil, row.state == .shown, row.registers.text(.body) != message.body {
+                return "\(answer) that of a message with another text"
+            }
+        }
+        if rules.seqIsUnique, let seq = message.sequence,
+            try table.isTaken(seq, in: conversations[index].row, byOtherThan: message.id.bytes)
+        {
+            return "the answer names the place \(seq), which another message has"
+        }
+        return nil
+    }
+
+    /// A message took the place of one that was confirmed under its id: the confirmation was wrong, and
+    /// what was sent is unknown again, with its text.
+    ///
+    /// - Parameter row: what is stored under the id, before the message is merged.
+    func reopen(_ row: MessageRow, where message: MessageEvent, at index: Int) throws {
+        guard !isOwnAct, row.state == .shown, !isSomebodyElses(row),
+            row.registers.version(of: .sender) == 0, row.registers.version(of: .body) == 0,
+            let clientID = row.registers.bytes(.clientID),
+            let sender = row.registers.bytes(.sender), sender == rules.ownID,
+            let sentAt = row.registers.instant(.sentAt), let body = row.registers.text(.body)
+        else { return }
+        let isAnother =
+            isOwn(message)
+            ? message.clientID.map { $0.bytes != clientID } ?? false : true
+        guard isAnother else { return }
+        let registers = row.registers
+        let sent = MessageEvent(
+            conversation: message.conversation,
+            id: MessageID(unchecked: clientID),
+            sequence: nil,
+            sender: PersonID(unchecked: sender),
+            sentAt: sentAt,
+            body: body,
+            version: 0,
+            kind: registers.text(.kind),
+            clientID: ClientID(unchecked: clientID),
+            replyTo: registers.bytes(.replyTo).map(MessageID.init(unchecked:)),
+            mentions: try registers.bytes(.mentions).map(FieldValue.people),
+            attachments: try registers.bytes(.attachments).map(Attachments.init(stored:)),
+            expiresAt: registers.instant(.expiresAt),
+            extra: registers.extra(.extra)
+        )
+        try outbox.reopen(
+            clientID: clientID,
+            message: row.messageID,
+            content: EventEncoder.line(.message(sent)),
+            because: "it was confirmed as \(message.id), under which the server has another message"
+        )
+    }
+
+    private func isOwn(_ message: MessageEvent) -> Bool {
+        message.isIncoming.map { !$0 } ?? (message.sender.bytes == rules.ownID)
+    }
+
+    /// Whether somebody else is known to have sent what is stored.
+    private func isSomebodyElses(_ row: MessageRow) -> Bool {
+        if let isIncoming = row.registers.flag(.incoming) { return isIncoming }
+        return row.registers.bytes(.sender).map { $0 != rules.ownID } ?? false
+    }
+}
