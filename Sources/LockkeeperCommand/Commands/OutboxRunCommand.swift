@@ -18,8 +18,9 @@ struct OutboxRunCommand: Command {
                                                  after "retry_after_ms"
           {"refused":"too long"}                 never; parked, and the next goes on
 
-        Without an answer exit code 75 means "not done, try again"; any other end leaves the outcome
-        unknown. A message of unknown outcome is repeated only where the account's server refuses
+        An answer that cannot be true, because another message has the id or the place, confirms nothing:
+        the item stays as unknown and 'outbox list' says why. Without an answer exit code 75 means "not
+        done, try again"; any other end leaves the outcome unknown. A message of unknown outcome is repeated only where the account's server refuses
         doubles ('account add --refuses-doubles'), else 'outbox retry' or 'outbox cancel' decide.
 
         Items of one conversation are told in order, one at a time, by however many processes. A claim
