@@ -107,13 +107,12 @@ public final class AccountDatabase: Sendable {
             defer { topics = collector.topics }
             return try body(Transaction(connection: connection, topics: collector))
         }
-        do {
-            return try await submit(durability: durability, waitMax: waitMax, inside)
-        } catch let error as LockkeeperError where usesReserve && error.code == .diskFull {
-            let writer = try writing()
-            try await blocking("lk-room") { writer.makeRoom() }
-            return try await submit(durability: durability, waitMax: waitMax, inside)
-        }
+        return try await submit(
+            durability: durability,
+            waitMax: waitMax,
+            usesReserve: usesReserve,
+            inside
+        )
     }
 
     /// Runs a closure inside a read transaction: one consistent snapshot, with the fence checked.
@@ -212,13 +211,37 @@ public final class AccountDatabase: Sendable {
     /// A write for the products, which know the connection. While the log is degraded it waits before
     /// it stands in the line (``WritePace``); the deadline counts from there. Packets that wait as files
     /// go first, and are looked for afterwards.
+    ///
+    /// - Parameter usesReserve: as of ``write(durability:waitMax:usesReserve:_:)``.
     package func submit<Value: Sendable>(
         durability: Durability,
         class admissionClass: AdmissionClass = .live,
         waitMax: Duration?,
+        usesReserve: Bool = false,
         _ body: @escaping @Sendable (Connection, inout TopicSet) throws -> Value
     ) async throws -> (value: Value, receipt: CommitReceipt) {
         let writer = try writing()
+        let attempt = {
+            try await self.submit(writer, durability, admissionClass, waitMax: waitMax, body)
+        }
+        guard usesReserve else { return try await attempt() }
+        // Where the reserve is used up already, the log begins anew first, if it can.
+        if writer.isOutOfRoom { try await blocking("lk-room") { writer.makeRoom() } }
+        do {
+            return try await attempt()
+        } catch let error as LockkeeperError where error.code == .diskFull {
+            try await blocking("lk-room") { writer.makeRoom() }
+            return try await attempt()
+        }
+    }
+
+    private func submit<Value: Sendable>(
+        _ writer: AccountWriter,
+        _ durability: Durability,
+        _ admissionClass: AdmissionClass,
+        waitMax: Duration?,
+        _ body: @escaping @Sendable (Connection, inout TopicSet) throws -> Value
+    ) async throws -> (value: Value, receipt: CommitReceipt) {
         let pause = writer.pacer.wait(admissionClass)
         if pause > .zero { try await Task.sleep(for: pause) }
         let call = PendingWrite<Value>()

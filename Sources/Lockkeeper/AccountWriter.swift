@@ -110,8 +110,11 @@ final class AccountWriter: @unchecked Sendable {
         return outcome
     }
 
+    /// Whether the disk is full and the space for that is used up.
+    var isOutOfRoom: Bool { reserve.isUsedUp }
+
     /// Makes room on a full disk for a write that makes more of it: gives up the reserve, and copies the
-    /// log with it before anybody else takes the space. Blocks.
+    /// log with it, where that is enough, so that it begins anew. Blocks.
     func makeRoom() {
         _ = reserve.release()
         checkpointer.copyNow()

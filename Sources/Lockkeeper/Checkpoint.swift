@@ -29,13 +29,26 @@ struct Checkpoint: Sendable {
 
     /// Runs it for the owner of a log whose size is known from its own commits.
     ///
-    /// - Parameter frameCount: the frames in the log.
-    func run(frameCount: Int) throws -> Outcome {
+    /// - Parameters:
+    ///   - frameCount: the frames in the log.
+    ///   - whenCopied: called once everything is copied, while WRITER is still held.
+    func run(
+        frameCount: Int,
+        whenCopied: @escaping @Sendable () -> Void
+    ) throws -> Outcome {
         try underMaintenance { step in
             if frameCount > limits.checkpointFrameCountUnderWriter, try isPinned(step) {
                 return .pinned
             }
-            return try finish(step, shortensAlways: false)
+            return try finish(step, shortensAlways: false, whenCopied)
+        }
+    }
+
+    /// Runs it where the database file has room to grow by what the log holds. On a full disk a copy
+    /// that does not come to its end would use up the room that the log could have.
+    func runWhereItFits() throws -> Outcome {
+        try underMaintenance { step in
+            try step.fits() ? finish(step, shortensAlways: false) : .notDue
         }
     }
 
@@ -73,9 +86,14 @@ struct Checkpoint: Sendable {
             && second.remainingFrameCount > limits.checkpointFrameCountUnderWriter
     }
 
-    private func finish(_ step: CheckpointStep, shortensAlways: Bool) throws -> Outcome {
+    private func finish(
+        _ step: CheckpointStep,
+        shortensAlways: Bool,
+        _ whenCopied: @escaping @Sendable () -> Void = {}
+    ) throws -> Outcome {
         try attachment.underWriter(deadline: step.deadline) {
             guard try step.copy().isComplete else { return .pinned }
+            whenCopied()
             guard try shortensAlways || step.isDegraded else { return .complete }
             return try step.shorten() ? .complete : .pinned
         }

@@ -16,11 +16,21 @@ struct CheckpointStep: Sendable {
     /// foreign, can restart the log meanwhile: that is what SQLite before 3.51.3 gets wrong (I-10).
     ///
     func copy() throws -> CheckpointResult {
-        try withReader {
+        try withReader { _ in
             try withWorker { worker in
                 try trust.syncing { try worker.checkpoint(.passive) }
             }
         }
+    }
+
+    /// Whether the disk has room for the pages that the log would add to the database file.
+    func fits() throws -> Bool {
+        let byteCount = try withReader { connection in
+            let pageCount = try connection.value("PRAGMA page_count")?.integer ?? 0
+            return pageCount * (try connection.value("PRAGMA page_size")?.integer ?? 0)
+        }
+        let grown = try FileSystem.status(trust.path)?.size ?? 0
+        return try byteCount - grown <= FileSystem.freeBytes(at: trust.path)
     }
 
     /// Whether the log's file has grown past the degraded mark.
@@ -39,7 +49,7 @@ struct CheckpointStep: Sendable {
     ///
     /// - Returns: whether it was done. `false`: a reader stands on the log.
     func shorten() throws -> Bool {
-        try withReader {
+        try withReader { _ in
             try withWorker { worker in
                 worker.busyDeadline = Deadline(
                     after: limits.truncateWaitMax,
@@ -67,7 +77,7 @@ struct CheckpointStep: Sendable {
         return try body()
     }
 
-    private func withReader<Value>(_ body: () throws -> Value) throws -> Value {
+    private func withReader<Value>(_ body: (Connection) throws -> Value) throws -> Value {
         let reader = try open(for: .reading)
         try reader.begin(.deferred)
         _ = try reader.value("SELECT generation FROM lk_fence")
@@ -76,7 +86,7 @@ struct CheckpointStep: Sendable {
             // Closing fails only while a statement is held.
             try? reader.close()
         }
-        return try body()
+        return try body(reader)
     }
 
     private func withWorker<Value>(_ body: (Connection) throws -> Value) throws -> Value {

@@ -7,6 +7,7 @@ import LockkeeperPlatform
 /// quiet ──the log is past its mark──▶ due ──its time has come──▶ running
 ///   ▲                                  ▲                            │
 ///   │                                  └──pinned, elsewhere, failed─┤
+///   │                                  └──complete, grew meanwhile──┤
 ///   └──complete─────────────────────────────────────────────────────┘
 /// ```
 ///
@@ -18,12 +19,15 @@ struct CheckpointPlan: Equatable {
     /// When the next one is made; `nil` where none is due.
     private(set) var due: MonotonicInstant?
     private var isRunning = false
+    /// Whether the log grew past its mark after the one that runs had copied everything.
+    private var grewMeanwhile = false
     /// How many in a row a reader kept from their end.
     private var incompleteCount = 0
 
     /// Notes a log that is past its mark. Returns whether the thread must be woken for it.
     mutating func logGrew(to frameCount: Int, now: MonotonicInstant) -> Bool {
         self.frameCount = frameCount
+        if isRunning { grewMeanwhile = true }
         guard due == nil, !isRunning else { return false }
         due = now
         return true
@@ -33,6 +37,7 @@ struct CheckpointPlan: Equatable {
     /// wait after those before. Returns whether the thread must be woken for it.
     mutating func diskIsFull(frameCount: Int, now: MonotonicInstant) -> Bool {
         self.frameCount = frameCount
+        if isRunning { grewMeanwhile = true }
         guard !isRunning else { return false }
         due = now
         return true
@@ -43,14 +48,22 @@ struct CheckpointPlan: Equatable {
         guard let due, now >= due else { return nil }
         self.due = nil
         isRunning = true
+        grewMeanwhile = false
         return frameCount
     }
+
+    /// Notes that the one that runs has copied everything, and that nobody has written since: WRITER is
+    /// still held.
+    mutating func copiedEverything() { grewMeanwhile = false }
 
     /// Notes how it ended; `nil` for an error.
     mutating func end(_ outcome: Checkpoint.Outcome?, now: MonotonicInstant, retry: Backoff) {
         isRunning = false
         switch outcome {
-        case .complete, .notDue: incompleteCount = 0
+        case .complete, .notDue:
+            incompleteCount = 0
+            // Perhaps nobody writes any more, who would tell of it again.
+            if grewMeanwhile { due = now }
         case .pinned, nil:
             due = now.advanced(by: retry.ceiling(attempt: incompleteCount))
             incompleteCount += 1
@@ -99,15 +112,14 @@ final class Checkpointer: Sendable {
         plan { $0.diskIsFull(frameCount: frameCount, now: $1) }
     }
 
-    /// Copies the log now, on the calling thread; waits shortly for whoever is at it. What cannot be
-    /// copied is left.
+    /// Copies the log now, on the calling thread, where the disk has room for all of it; waits shortly
+    /// for whoever is at it. What cannot be copied is left.
     func copyNow() {
         let last = Deadline(after: Self.copyWaitMax, from: clock.now())
         while !last.hasPassed(at: clock.now()) {
-            let frameCount = checkpoint.limits.checkpointFrameCountBesideHost
-            switch try? checkpoint.run(frameCount: frameCount) {
-            case .complete, .notDue: return
-            case .pinned, .elsewhere, nil:
+            switch try? checkpoint.runWhereItFits() {
+            case .complete, .notDue, nil: return
+            case .pinned, .elsewhere:
                 clock.sleep(until: Deadline(after: .milliseconds(10), from: clock.now()))
             }
         }
@@ -143,7 +155,9 @@ final class Checkpointer: Sendable {
 
     private func run() {
         while let frameCount = waitUntilDue() {
-            let outcome = try? checkpoint.run(frameCount: frameCount)
+            let outcome = try? checkpoint.run(frameCount: frameCount) { [monitor] in
+                monitor.withLock { $0.plan.copiedEverything() }
+            }
             let now = clock.now()
             monitor.withLock {
                 $0.plan.end(outcome, now: now, retry: checkpoint.limits.checkpointRetry)

@@ -260,7 +260,8 @@ enum ErrorMapping {
                     "A statement of the same connection still reads what this one would change: let"
                         + " its rows end first."
                 )
-            case .full: (.diskFull, .fixEnvironment, "Free space, then try again.")
+            case .full, .ioErrorIndexSize:
+                (.diskFull, .fixEnvironment, "Free space, then try again.")
             case .cannotOpen where Errno(rawValue: error.systemError) == .tooManyOpenFiles:
                 (.ioFailed, .fixEnvironment, "Raise the limit of open files, or close some.")
             case .ioError:

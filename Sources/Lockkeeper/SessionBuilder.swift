@@ -15,7 +15,24 @@ struct SessionBuilder {
         let files = try AccountFiles(token.account, of: workspace)
         let opener = StoreOpener(workspace: workspace, account: token.account)
         let users = opener.users(files.attachment)
-        return try users.naming { try build(files, opener, users, isReadOnly: isReadOnly) }
+        return try users.naming {
+            do {
+                return try build(files, opener, users, isReadOnly: isReadOnly)
+            } catch {
+                // Who comes first to a database makes its log's index anew, which takes room too.
+                guard SpaceReserve.isDiskFull(error), reserve(files.attachment).release() else {
+                    throw error
+                }
+                return try build(files, opener, users, isReadOnly: isReadOnly)
+            }
+        }
+    }
+
+    private func reserve(_ attachment: AccountAttachment) -> SpaceReserve {
+        SpaceReserve(
+            folder: InboxFolder(account: attachment.paths.directory),
+            byteCount: Int64(workspace.limits.inboxReserveByteCount)
+        )
     }
 
     private func build(
@@ -134,10 +151,7 @@ struct SessionBuilder {
         let attachment = stay.attachment
         // Before the line's thread starts, which would outlive a failure here.
         let open = try opener.writer(stay)
-        let reserve = SpaceReserve(
-            folder: InboxFolder(account: attachment.paths.directory),
-            byteCount: Int64(workspace.limits.inboxReserveByteCount)
-        )
+        let reserve = reserve(attachment)
         reserve.keep()
         return AccountWriter(
             token: token,

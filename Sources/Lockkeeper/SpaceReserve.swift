@@ -16,7 +16,17 @@ final class SpaceReserve: Sendable {
     }
 
     /// Takes the space, where that was not done. A disk that has none now is asked again.
-    func keep() { folder.makeReserve(byteCount: byteCount) }
+    func keep() {
+        folder.makeReserve(byteCount: byteCount)
+        // A file system that cannot keep room for a file is not asked with each commit.
+        isMissing.store(
+            !folder.hasReserve && !folder.hasRoom(byteCount: 2 * byteCount),
+            ordering: .relaxed
+        )
+    }
+
+    /// Whether it is gone, and the disk has not the room to take it again. One system call or two.
+    var isUsedUp: Bool { !folder.hasReserve && !folder.hasRoom(byteCount: byteCount) }
 
     /// Gives it to who needs it now. Returns whether there was any.
     func release() -> Bool {
@@ -26,16 +36,14 @@ final class SpaceReserve: Sendable {
 
     /// A commit has found room: there may be some for the reserve as well.
     func committed() {
-        guard isMissing.load(ordering: .relaxed) else { return }
-        keep()
-        if folder.hasReserve { isMissing.store(false, ordering: .relaxed) }
+        if isMissing.load(ordering: .relaxed) { keep() }
     }
 
     /// Whether a transaction failed because the disk is full.
     static func isDiskFull(_ error: any Error) -> Bool {
         switch error {
-        case let error as SQLiteError: .full ~= error.code
-        case StorageError.sqlite(let error): .full ~= error.code
+        case let error as SQLiteError: .full ~= error.code || error.code == .ioErrorIndexSize
+        case StorageError.sqlite(let error): isDiskFull(error)
         default: false
         }
     }

@@ -19,7 +19,8 @@ extension MessageStore {
             let count = try await session.database.submit(
                 durability: .committed,
                 class: .backfill,
-                waitMax: nil
+                waitMax: nil,
+                usesReserve: true
             ) { [self] connection, topics in
                 var count = 0
                 _ = try merge(closing: nil, onGap: .wait, on: connection, topics: &topics) {

@@ -50,6 +50,8 @@ package struct ResultCode: RawRepresentable, Sendable, Hashable, CustomStringCon
     package static let interrupt = ResultCode(SQLITE_INTERRUPT)
     package static let ioError = ResultCode(SQLITE_IOERR)
     package static let ioErrorSync = ResultCode(SQLITE_IOERR, 4)
+    /// The log's index cannot be made longer: the disk is full.
+    package static let ioErrorIndexSize = ResultCode(SQLITE_IOERR, 19)
     package static let ioErrorDirectorySync = ResultCode(SQLITE_IOERR, 5)
     package static let corrupt = ResultCode(SQLITE_CORRUPT)
     package static let damagedVirtualTable = ResultCode(SQLITE_CORRUPT, 1)

@@ -4,6 +4,8 @@ import LockkeeperPlatform
 import LockkeeperSimulation
 import Testing
 
+private let isWholeRun = Environment.variable("LOCKKEEPER_TEST_ALL") != nil
+
 /// A file system in memory of 8 MiB. Making one takes root.
 private final class SmallDisk {
     private let folder: TemporaryFolder
@@ -17,6 +19,14 @@ private final class SmallDisk {
     }
 
     deinit { try? Self.run("umount", "-l", path) }
+
+    /// Takes space until so many bytes are left.
+    func fill(leaving byteCount: Int64) throws {
+        let free = try FileSystem.freeBytes(at: path)
+        try Self.run("fallocate", "-l", String(max(4096, free - byteCount)), path + "/ballast")
+    }
+
+    func free() throws { try FileSystem.remove(path + "/ballast") }
 
     func remount(_ mode: String) throws { try Self.run("mount", "-o", "remount,\(mode)", path) }
 
@@ -37,10 +47,141 @@ private final class SmallDisk {
 }
 
 @Suite(
-    "A small disk that takes no more (5.8)",
+    "A small disk that fills up: nothing lost, nothing doubled (5.8, I-6)",
     .enabled(if: SmallDisk.isPossible)
 )
 struct FullDiskTests {
+    private static let text = String(repeating: "x", count: 40_000)
+
+    private func insert(_ rows: Range<Int>, _ session: Session) async throws {
+        try await session.database.write(durability: .durable) { transaction in
+            for row in rows {
+                try transaction.execute(
+                    "INSERT INTO entry VALUES (?1, ?2)",
+                    SQLValue(row),
+                    SQLValue(Self.text)
+                )
+            }
+        }
+    }
+
+    private func rows(_ session: Session) async throws -> Set<Int> {
+        try await session.database.read { transaction in
+            Set(try transaction.query("SELECT id FROM entry") { Int($0.integer(0)) })
+        }
+    }
+
+    // B82, B84
+    @Test(
+        "rounds of fill, fail, free, retry: a full disk is told as that, reading and deleting work, the same batch succeeds"
+    )
+    func rounds() async throws {
+        // A database's file does not become smaller, so that each disk is good for a few rounds.
+        for _ in 0..<(isWholeRun ? 100 : 1) { try await fillAndFree(roundCount: 10) }
+    }
+
+    private func fillAndFree(roundCount: Int) async throws {
+        let disk = try SmallDisk()
+        var limits = Limits()
+        // The log stays shorter than the reserve, as it is on a disk of the usual size.
+        (limits.checkpointFrameCount, limits.checkpointFrameCountWithoutHost) = (32, 32)
+        limits.logByteCountDegraded = 128 * 1024
+        let workspace = try await Workspace.openApart(
+            at: disk.path + "/w",
+            name: "app",
+            limits: limits
+        )
+        try await workspace.addAccount("alice")
+        let alice = try await workspace.activate("alice")
+        try await alice.database.write { transaction in
+            try transaction.execute("CREATE TABLE entry (id INTEGER PRIMARY KEY, text TEXT)")
+        }
+        var (expected, next): (Set<Int>, Int) = ([], 0)
+        for round in 1...roundCount {
+            // Space comes back from outside; in the last round only by deleting, with the reserve.
+            let isLast = round == roundCount
+            try await waitUntilLogIsShort(workspace)
+            try disk.fill(leaving: isLast ? 150_000 : 400_000)
+            var failed: Range<Int>?
+            while failed == nil {
+                let batch = next..<(next + 3)
+                let before = try await alice.database.head()
+                do {
+                    try await insert(batch, alice)
+                    expected.formUnion(batch)
+                    next = batch.upperBound
+                } catch let error as LockkeeperError {
+                    #expect(error.code == .diskFull, "round \(round): \(error)")
+                    failed = batch
+                    #expect(try await rows(alice) == expected)
+                    #expect(try await alice.database.head() == before)
+                }
+            }
+            let batch = try #require(failed)
+            // Whoever comes now can open and read.
+            let helper = try await Workspace.openApart(at: disk.path + "/w", name: "helper")
+            #expect(try await rows(helper.session("alice")) == expected)
+            await helper.close()
+            if !isLast { try disk.free() }
+            let least = expected.sorted().prefix(expected.count / 2)
+            if let last = least.last, isLast || expected.count > 40 {
+                try await delete(through: last, alice)
+                expected.subtract(least)
+            }
+            try await retrying { try await insert(batch, alice) }
+            expected.formUnion(batch)
+            next = batch.upperBound
+            #expect(try await rows(alice) == expected, "round \(round)")
+        }
+        await workspace.close()
+        let after = try await Workspace.openApart(at: disk.path + "/w", name: "after")
+        #expect(try await rows(after.session("alice")) == expected)
+        #expect(try await after.inspect("alice").isEmpty)
+        await after.close()
+    }
+
+    /// The reserve is enough for a log that is shorter. A writer that never rests can be faster than the
+    /// copying of its log; nothing tells when that has come to its end.
+    private func waitUntilLogIsShort(_ workspace: Workspace) async throws {
+        let deadline = Deadline(after: .seconds(60), from: SystemClock().now())
+        while try await workspace.status().accounts[0].logByteCount > 256 * 1024 {
+            try #require(!deadline.hasPassed(at: SystemClock().now()), "the log stays long")
+            try await Task.sleep(for: .milliseconds(5))
+        }
+    }
+
+    /// Deletes a few rows at a time: what is deleted is overwritten, which takes room in the log.
+    private func delete(through last: Int, _ session: Session) async throws {
+        var isDone = false
+        while !isDone {
+            isDone = try await retrying {
+                try await session.database.write(usesReserve: true) { transaction in
+                    try transaction.execute(
+                        """
+                        DELETE FROM entry WHERE id IN (
+                            SELECT id FROM entry WHERE id <= ?1 ORDER BY id LIMIT 3)
+                        """,
+                        SQLValue(last)
+                    )
+                    return transaction.changes == 0
+                }.value
+            }
+        }
+    }
+
+    /// The same again, as soon as the log was copied, which goes on beside.
+    private func retrying<Value>(_ body: () async throws -> Value) async throws -> Value {
+        let deadline = Deadline(after: .seconds(60), from: SystemClock().now())
+        while true {
+            do {
+                return try await body()
+            } catch let error as LockkeeperError where error.code == .diskFull {
+                guard !deadline.hasPassed(at: SystemClock().now()) else { throw error }
+                try await Task.sleep(for: .milliseconds(20))
+            }
+        }
+    }
+
     @Test(
         "a disk that is read-only, and too few open files, are told as that, and nothing is damaged"
     )

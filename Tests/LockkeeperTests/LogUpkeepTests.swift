@@ -138,11 +138,31 @@ struct CheckpointPlanTests {
         #expect(plan.logGrew(to: 10, now: at(1)) == true)
         #expect(plan.logGrew(to: 20, now: at(1)) == false)
         #expect(plan.begin(now: at(1)) == 20)
-        // What grows while it runs is seen by the next commit.
+        // What grows while it runs is copied with the rest.
         #expect(plan.logGrew(to: 30, now: at(2)) == false)
+        plan.copiedEverything()
         plan.end(.complete, now: at(3), retry: retry)
         #expect(plan.due == nil)
         #expect(plan.logGrew(to: 40, now: at(4)) == true)
+    }
+
+    @Test(
+        "what grew, or did not fit, after everything was copied is seen to although nobody writes again",
+        arguments: [false, true]
+    )
+    func grewMeanwhile(didNotFit: Bool) {
+        var plan = CheckpointPlan()
+        _ = plan.logGrew(to: 10, now: at(0))
+        _ = plan.begin(now: at(0))
+        plan.copiedEverything()
+        let isNews =
+            didNotFit
+            ? plan.diskIsFull(frameCount: 20, now: at(1)) : plan.logGrew(to: 20, now: at(1))
+        #expect(!isNews)
+        plan.end(.complete, now: at(2), retry: retry)
+        #expect(plan.begin(now: at(2)) == 20)
+        plan.end(.complete, now: at(3), retry: retry)
+        #expect(plan.due == nil)
     }
 
     @Test(

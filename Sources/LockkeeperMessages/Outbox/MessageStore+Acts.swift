@@ -111,7 +111,7 @@ extension MessageStore {
         in conversation: ConversationID
     ) async throws -> ActReceipt {
         let (own, subject) = (ownPerson, "message \(id)")
-        return try await act(.recall, about: id, in: conversation) { stored, _ in
+        return try await act(.recall, about: id, in: conversation, usesReserve: true) { stored, _ in
             guard let row = stored?.row, row.registers[.sender] != nil else {
                 throw Self.notShown(subject)
             }
@@ -134,7 +134,7 @@ extension MessageStore {
         _ id: MessageID,
         in conversation: ConversationID
     ) async throws -> ActReceipt {
-        try await act(.delete, about: id, in: conversation) { _, _ in
+        try await act(.delete, about: id, in: conversation, usesReserve: true) { _, _ in
             .delete(DeleteEvent(conversation: conversation, id: id))
         }
     }
@@ -190,7 +190,7 @@ extension MessageStore {
         _ conversation: ConversationID,
         upTo sequence: Int64
     ) async throws -> ActReceipt {
-        try await act(.clear, upTo: sequence, in: conversation) { _, _ in
+        try await act(.clear, upTo: sequence, in: conversation, usesReserve: true) { _, _ in
             .clear(ClearEvent(conversation: conversation, sequence: sequence))
         }
     }
@@ -237,17 +237,21 @@ extension MessageStore {
 
     /// Merges what the account does and puts a report of it into the outbox. Where the act changes
     /// nothing that is stored, the server knows it or an item tells it already.
+    ///
+    /// - Parameter usesReserve: for what takes content away, so that it can be done on a full disk.
     private func act(
         _ act: OutboxAct,
         about id: MessageID? = nil,
         upTo seq: Int64? = nil,
         in conversation: ConversationID,
+        usesReserve: Bool = false,
         _ make: @escaping @Sendable (MessageTable.Stored?, Connection) throws -> Event
     ) async throws -> ActReceipt {
         let now = session.wallClock.milliseconds()
         let ((item, result), commit) = try await session.database.submit(
             durability: .durable,
-            waitMax: nil
+            waitMax: nil,
+            usesReserve: usesReserve
         ) { [self] connection, topics in
             let event = try make(
                 try id.flatMap { try storedMessage($0, in: conversation, on: connection) },

@@ -176,6 +176,11 @@ package struct InboxFolder: Sendable, Hashable {
     /// Whether the space is taken.
     package var hasReserve: Bool { ((try? FileSystem.status(reserve)) ?? nil) != nil }
 
+    /// Whether so many bytes of the disk are free. Where that cannot be known nobody is stopped by it.
+    package func hasRoom(byteCount: Int64) -> Bool {
+        ((try? FileSystem.freeBytes(at: account)) ?? .max) >= byteCount
+    }
+
     /// Gives the reserve to whoever needs it now.
     ///
     /// - Returns: whether there was one.
