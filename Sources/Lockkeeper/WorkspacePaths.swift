@@ -68,12 +68,13 @@ struct WorkspacePaths: Sendable, Hashable {
 package enum FileName {
     /// The id itself where it is plain and short, else its digest.
     ///
-    /// An id may hold slashes, NUL, or only a dot, and file systems elsewhere fold case. A digest is
-    /// told from a plain id by its first character, which no plain id has.
+    /// An id may hold slashes, NUL, or only a dot, and file systems elsewhere fold case. One that ends as
+    /// temporary files do would be cleared away as one. A digest is told from a plain id by its first
+    /// character, which no plain id has.
     package static func of(_ id: [UInt8]) -> String {
         let isPlain =
             id.count <= plainByteCountMax && id.first != UInt8(ascii: ".")
-            && id.allSatisfy(isPlainByte)
+            && id.allSatisfy(isPlainByte) && !id.suffix(4).elementsEqual(".tmp".utf8)
         if isPlain { return String(decoding: id, as: UTF8.self) }
         return "~" + SHA256.digest(of: id).prefix(20).hexadecimal
     }

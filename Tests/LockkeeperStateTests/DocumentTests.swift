@@ -36,6 +36,19 @@ struct DocumentTests {
         }
     }
 
+    @Test("a document whose name looks like a temporary file's is not cleared away as one")
+    func temporaryName() async throws {
+        try await withAlice { _, _, alice in
+            let documents = try await DocumentStore(alice)
+            try await documents.save(Profile(name: "a"), as: "notes.999999999-1.tmp")
+            try await documents.save(Profile(name: "b"), as: "other")
+            #expect(try await documents.names() == ["notes.999999999-1.tmp", "other"])
+            #expect(
+                try await documents.load(Profile.self, from: "notes.999999999-1.tmp").name == "a"
+            )
+        }
+    }
+
     @Test(
         "what an older program saved is upgraded version by version, and stays as it is until saved"
     )
