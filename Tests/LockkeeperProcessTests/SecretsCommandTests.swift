@@ -19,6 +19,12 @@ struct SecretsCommandTests {
         #expect(printed.string("bytes") == "6e65770a")
         #expect(printed.string("access") == "thisDeviceOnly")
         #expect(try await test.run(["secrets", "list"]).lines == ["token"])
+        // What should have printed the next one has failed.
+        for nothing in ["", "\n"] {
+            let empty = try await test.run(["secrets", "set", "token"], input: Array(nothing.utf8))
+            #expect(empty.status == .exited(65), "\(empty.errorText)")
+        }
+        #expect(try await test.run(["secrets", "get", "token", "--raw"]).lines == ["new"])
         #expect(try await test.run(["secrets", "delete", "token"]).status == .exited(0))
         #expect(try await test.run(["secrets", "delete", "token"]).status == .exited(1))
         #expect(try await test.run(["secrets", "get", "token"]).status == .exited(1))

@@ -9,8 +9,9 @@ struct SecretsSetCommand: Command {
     static let summary = "store a secret of the account, read from standard input"
     static let details = """
         Stores what comes on standard input as the account's secret of a service, in the place of an
-        earlier one, durably. One line end at its end is left out, unless --raw is given. A secret is
-        never an argument: those of a process can be read by others.
+        earlier one, durably. One line end at its end is left out, unless --raw is given. Where nothing
+        comes nothing is stored, and an earlier one stays. A secret is never an argument: those of a
+        process can be read by others.
 
         CLASS is always, whileUnlocked or thisDeviceOnly; it is kept with the item, and honoured by
         stores that can. STORE is file (0600 in the account's folder), systemd (CREDENTIALS_DIRECTORY,
@@ -61,6 +62,15 @@ struct SecretsSetCommand: Command {
     private func readSecret() throws -> Secret {
         let bytes = try FileDescriptor(owning: 0).readToEnd(limit: 1 << 21)
         let hasLineEnd = !isRaw && bytes.last == UInt8(ascii: "\n")
+        guard bytes.count > (hasLineEnd ? 1 : 0) else {
+            // What should have printed it has failed, most likely: the token that is there is better.
+            throw CommandError(
+                "no-input",
+                .unreadableLines,
+                "Nothing came on standard input, and nothing was stored. 'lockkeeper secrets delete'"
+                    + " removes a secret."
+            )
+        }
         return Secret(bytes.dropLast(hasLineEnd ? 1 : 0))
     }
 }
