@@ -13,6 +13,14 @@ public struct InspectionFinding: Sendable, Hashable {
     public let explanation: String
     /// What to do, as a sentence.
     public let remedy: String
+
+    /// A finding of its parts.
+    package init(code: String, subject: String, explanation: String, remedy: String) {
+        self.code = code
+        self.subject = subject
+        self.explanation = explanation
+        self.remedy = remedy
+    }
 }
 
 extension ForeignProcess {

@@ -31,12 +31,18 @@ public struct WorkspaceStatus: Sendable, Hashable {
     public struct Account: Sendable, Hashable {
         /// What the registry says of it.
         public let info: AccountInfo
-        /// The size of its write-ahead log in bytes; 0 before it was first activated.
+        /// The size of the messages' write-ahead log in bytes; 0 before it was first activated.
         public fileprivate(set) var logByteCount: Int64
-        /// Whether the log is so large that the account counts as degraded.
+        /// Whether that log is so large that the account counts as degraded.
         public fileprivate(set) var isDegraded: Bool
-        /// The newest commit; `nil` before it was first activated.
+        /// The newest commit of messages; `nil` before it was first activated.
         public fileprivate(set) var head: Position?
+        /// The size of the settings' write-ahead log in bytes; 0 before it was first activated.
+        public fileprivate(set) var settingsLogByteCount: Int64
+        /// Whether that log is so large that changes of settings are made to wait.
+        public fileprivate(set) var settingsAreDegraded: Bool
+        /// The newest commit of settings; `nil` before it was first activated.
+        public fileprivate(set) var settingsHead: Position?
         /// Packets that wait until they are applied: as files, and as rows where the database can be
         /// read.
         public fileprivate(set) var waitingPacketCount: Int
@@ -130,20 +136,15 @@ extension Workspace {
             locks: [.entry, .maintenance, .queue, .writer]
         )
         do {
-            let path = try files.path(of: .messages)
             let users = files.users
             // Before anything is opened here, which would be a reader itself.
             account.pins = try users.pins()
             account.foreignProcesses = try users.foreign()
-            let reader = try StoreReader(
-                path: path,
-                account: record.id,
-                environment: environment,
-                busyDeadline: patience
-            )
+            try noteSettings(of: record.id, files, in: &account, until: patience)
+            let (reader, log) = try reader(of: .messages, record.id, files, until: patience)
             defer { try? reader.close() }
-            account.logByteCount = try FileSystem.status(path + "-wal")?.size ?? 0
-            account.isDegraded = account.logByteCount > Int64(limits.logByteCountDegraded)
+            account.logByteCount = log
+            account.isDegraded = log > Int64(limits.logByteCountDegraded)
             account.head = try reader.head().position
             let rows = try reader.packetCounts()
             account.waitingPacketCount += rows.waiting
@@ -156,6 +157,37 @@ extension Workspace {
             account.note(error)
         }
         return account
+    }
+
+    /// Looks at the account's second database.
+    private func noteSettings(
+        of id: AccountID,
+        _ files: AccountFiles,
+        in account: inout WorkspaceStatus.Account,
+        until patience: Deadline
+    ) throws {
+        let (reader, log) = try reader(of: .settings, id, files, until: patience)
+        defer { try? reader.close() }
+        account.settingsLogByteCount = log
+        account.settingsAreDegraded = log > Int64(limits.logByteCountDegraded)
+        account.settingsHead = try reader.head().position
+    }
+
+    /// Opens one of an account's databases, and says how many bytes its log has.
+    private func reader(
+        of kind: StoreKind,
+        _ id: AccountID,
+        _ files: AccountFiles,
+        until patience: Deadline
+    ) throws -> (StoreReader, log: Int64) {
+        let path = try files.path(of: kind)
+        let reader = try StoreReader(
+            path: path,
+            account: id,
+            environment: environment,
+            busyDeadline: patience
+        )
+        return (reader, try FileSystem.status(path + "-wal")?.size ?? 0)
     }
 
     /// Longer than any healthy transaction keeps a reader from opening.
@@ -175,6 +207,9 @@ extension WorkspaceStatus.Account {
             logByteCount: 0,
             isDegraded: false,
             head: nil,
+            settingsLogByteCount: 0,
+            settingsAreDegraded: false,
+            settingsHead: nil,
             waitingPacketCount: 0,
             parkedPacketCount: 0,
             processes: [],

@@ -75,6 +75,19 @@ extension FileSystem {
         in folder: String
     ) throws(SystemCallError) -> Int {
         var count = 0
+        for name in try abandonedTemporaries(in: folder) {
+            if try remove("\(folder)/\(name)") { count += 1 }
+        }
+        return count
+    }
+
+    /// The names of temporary files in a folder whose processes are gone.
+    ///
+    /// - Throws: ``SystemCallError`` when the kernel refuses.
+    package static func abandonedTemporaries(
+        in folder: String
+    ) throws(SystemCallError) -> [String] {
+        var names: [String] = []
         for name in try list(folder) {
             guard let pid = owner(ofTemporary: name) else { continue }
             // A later process may have the number: then the file stays until that one is gone too.
@@ -83,9 +96,9 @@ extension FileSystem {
             {
                 continue
             }
-            if try remove("\(folder)/\(name)") { count += 1 }
+            names.append(name)
         }
-        return count
+        return names
     }
 
     private static func owner(ofTemporary name: String) -> Int32? {

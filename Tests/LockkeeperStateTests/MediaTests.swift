@@ -102,7 +102,7 @@ struct MediaTests {
             // One that was never begun here has no content to take.
             try await media.want("m3")
             await expectState(.notFound) { try await media.finish("m3", with: .bytes([1])) }
-            #expect(try await media.sweep().orphanedFileCount > 0)
+            #expect(try await media.sweep().orphanCount > 0)
             #expect(try await media.audit().isClean)
         }
     }
@@ -142,7 +142,7 @@ struct MediaTests {
             let stray = try #require(try await media.path(of: "whole")).dropLast(4) + "0000"
             try FileDescriptor(opening: String(stray), [.writeOnly, .create]).write([1])
             let audit = try await media.audit()
-            #expect(audit.orphanedFileCount == 1 && Set(audit.missing) == ["cut", "gone"])
+            #expect(audit.orphanCount == 1 && Set(audit.missing) == ["cut", "gone"])
             #expect(try await media.audit() == audit)
             await expectState(.damaged) { _ = try await media.path(of: "gone") }
             let swept = try await media.sweep()
@@ -161,8 +161,36 @@ struct MediaTests {
             var bytes = try FileSystem.contents(of: path)
             bytes[25_000] ^= 1
             try FileSystem.replaceFile(at: path, with: bytes)
+            #expect(try await media.audit().isClean)
+            #expect(try await media.audit(deep: true).damaged == ["m1"])
             await expectState(.damaged) { _ = try await other.content(of: "m1") }
             #expect(try await media.media("m1")?.state == .wanted)
+            #expect(try await media.sweep(deep: true).orphanCount == 1)
+            #expect(try await media.audit(deep: true).isClean)
+            try await media.add("m2", .bytes(random(50_000)))
+            try FileSystem.replaceFile(
+                at: try #require(try await media.path(of: "m2")),
+                with: random(50_000)
+            )
+            #expect(try await media.sweep(deep: true).damaged == ["m2"])
+            #expect(try await media.media(in: .wanted).map(\.id) == ["m1", "m2"])
+        }
+    }
+
+    @Test("content that another process is about to name is no orphan, and is not swept")
+    func underWay() async throws {
+        try await withMedia { test, media, other in
+            let folder = MediaFolder("\(test.root)/accounts/alice")
+            let content = random(50_000)
+            // As far as one comes before its transaction.
+            let placed = try folder.take(.bytes(content), inlineByteCountMax: 0)
+            try folder.publish(placed)
+            #expect(try await other.audit().isClean)
+            #expect(try await other.sweep().isClean)
+            try await media.add("m1", .bytes(content))
+            try FileSystem.remove(try #require(placed.temporary))
+            #expect(try await other.content(of: "m1") == content)
+            #expect(try await other.audit(deep: true).isClean)
         }
     }
 

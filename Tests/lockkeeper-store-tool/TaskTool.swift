@@ -4,6 +4,7 @@ import Lockkeeper
 import LockkeeperDomain
 import LockkeeperPlatform
 import LockkeeperSimulation
+import LockkeeperState
 import Synchronization
 
 /// A process that does one thing with a workspace, and dies or stands still in the middle of it.
@@ -13,6 +14,8 @@ import Synchronization
 ///     remove ID        opens the workspace, then, in the middle of which it may die, removes the account
 ///     migrate ID       the same with a program that has a schema of its own, ``polls``
 ///     restore ID FILE  the same with a backup
+///     media ID         opens the account, then, in the middle of which it may die, adds a large file, gives
+///                      it other content, and evicts it
 ///
 /// Where it dies or stands is counted: changes of database files by SQLite (each write, truncation,
 /// sync and deletion), calls that Lockkeeper itself makes to change names and to sync folders, or
@@ -50,6 +53,15 @@ enum TaskTool {
                 let workspace = try await open(root)
                 try arm(point, zone)
                 _ = try await workspace.restore(AccountID(words[1]), from: words[2])
+                await workspace.close()
+            case ("media", 3):
+                let workspace = try await open(root, [.state])
+                let media = try await MediaStore(try await workspace.session(AccountID(words[1])))
+                try arm(point, zone)
+                for byte in [UInt8(1), 2] {
+                    try await media.add("m", .bytes(Array(repeating: byte, count: 200_000)))
+                }
+                try await media.evict("m")
                 await workspace.close()
             default: exit(64)
             }
@@ -116,7 +128,9 @@ enum TaskTool {
 
     /// The calls that are counted: those after which another process sees other names, or that make
     /// names durable.
-    private static let counted: [SystemCall] = [.unlink, .rmdir, .rename, .mkdir, .fsync]
+    private static let counted: [SystemCall] = [
+        .unlink, .rmdir, .rename, .mkdir, .fsync, .link,
+    ]
 
     private static func arm(_ point: Point, _ zone: FaultZone) throws {
         if point.kind == "statement" {

@@ -22,13 +22,18 @@ enum StatusOutput {
         for account in status.accounts {
             let info = account.info
             let commit = account.head.map { ", commit \($0.commit)" } ?? ""
-            let degraded =
-                account.isDegraded ? ", degraded: writes slow down until it is shorter" : ""
             lines.append(
                 "account \(terminalText(info.id.description)): \(info.state.rawValue),"
                     + " generation \(info.generation)\(commit),"
-                    + " log \(account.logByteCount) bytes\(degraded)"
+                    + log(account.logByteCount, isDegraded: account.isDegraded)
             )
+            if let head = account.settingsHead {
+                let log = log(
+                    account.settingsLogByteCount,
+                    isDegraded: account.settingsAreDegraded
+                )
+                lines.append("  settings: commit \(head.commit),\(log)")
+            }
             if account.waitingPacketCount + account.parkedPacketCount > 0 {
                 lines.append(
                     "  inbox: \(account.waitingPacketCount) packets wait,"
@@ -43,6 +48,11 @@ enum StatusOutput {
             lines += account.foreignProcesses.map { "  \(line($0))" }
         }
         return lines
+    }
+
+    private static func log(_ byteCount: Int64, isDegraded: Bool) -> String {
+        " log \(byteCount) bytes"
+            + (isDegraded ? ", degraded: writes slow down until it is shorter" : "")
     }
 
     /// What the loaded SQLite is, and what keeps the log safe in it.
@@ -108,6 +118,9 @@ enum StatusOutput {
             writer.member("head", account.head?.description)
             writer.member("log_bytes", account.logByteCount)
             writer.member("degraded", account.isDegraded)
+            writer.member("settings_head", account.settingsHead?.description)
+            writer.member("settings_log_bytes", account.settingsLogByteCount)
+            writer.member("settings_degraded", account.settingsAreDegraded)
             writer.member("packets_waiting", account.waitingPacketCount)
             writer.member("packets_parked", account.parkedPacketCount)
             writer.member("notes", account.notes)

@@ -127,6 +127,20 @@ public final class DocumentStore: Sendable {
         return names
     }
 
+    /// The files of the account's documents that are none any more, or that are of a later layout than
+    /// this program knows, by their names; sorted. They are left as they are.
+    public func unreadableFiles() async throws -> [String] {
+        try await session.staying { folder -> [String] in
+            let folder = "\(folder)/documents"
+            guard try FileSystem.status(folder) != nil else { return [] }
+            return try FileSystem.list(folder).filter { name in
+                if FileSystem.isTemporary(name) { return false }
+                let file = try? DocumentFile(FileSystem.contents(of: "\(folder)/\(name)"))
+                return file.map { FileName.of($0.name.bytes) != name } ?? true
+            }.sorted()
+        }
+    }
+
     // MARK: - Steps
 
     /// Renames within a fenced transaction, in the account's turn: no switch comes in between. The

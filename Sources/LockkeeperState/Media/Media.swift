@@ -46,10 +46,13 @@ public enum MediaContent: Sendable {
 
 /// What does not fit together between the database and the folder of media.
 public struct MediaSweep: Sendable, Equatable {
-    /// Files that nothing refers to, and what dead processes left.
-    public internal(set) var orphanedFileCount = 0
+    /// Content that nothing refers to, in files and in the database, and what dead processes were
+    /// writing.
+    public internal(set) var orphanCount = 0
     /// Media that should be here and whose file is missing or of another size.
     public internal(set) var missing: [MediaID] = []
+    /// Media whose content is there and is not that of its digest; looked for where it was asked for.
+    public internal(set) var damaged: [MediaID] = []
     /// Media that a dead process was fetching.
     public internal(set) var abandoned: [MediaID] = []
 

@@ -113,6 +113,31 @@ struct MediaFolder {
         try FileSystem.syncDirectory(folder)
     }
 
+    /// Tells the system that content is kept, where it has a file: folders of content are those of a cache.
+    func keep(_ placed: Placed) throws {
+        guard placed.temporary != nil else { return }
+        try FileSystem.setStorageClass(.kept, of: path(placed.digest))
+    }
+
+    /// Whether a row's file is there and its bytes are those of its digest; read piece by piece.
+    func isWhole(_ row: MediaRow) throws -> Bool {
+        guard let expected = row.digest?.bytes, try holds(row) else { return false }
+        let file: FileDescriptor
+        do throws(SystemCallError) {
+            file = try FileDescriptor(opening: path(expected))
+        } catch {
+            if error.errno == .noSuchFile { return false }
+            throw error
+        }
+        var digest = SHA256()
+        var piece = try file.readToEnd(limit: 1 << 20)
+        while !piece.isEmpty {
+            digest.update(piece)
+            piece = try file.readToEnd(limit: 1 << 20)
+        }
+        return digest.finalize() == expected
+    }
+
     /// Whether a digest's file is there with a size.
     func holds(_ digest: [UInt8], byteCount: Int) throws -> Bool {
         try FileSystem.status(path(digest))?.size == Int64(byteCount)
@@ -140,6 +165,20 @@ struct MediaFolder {
                 [UInt8](hexadecimal: $0).flatMap { $0.count == SHA256.byteCount ? $0 : nil }
             }
         }
+    }
+
+    /// The digests that have a file which nobody is about to name in the database: as long as somebody
+    /// is, the file has its temporary name as well.
+    func settledDigests() throws -> [[UInt8]] {
+        try digests().filter { digest in
+            try FileSystem.status(path(digest)).map { $0.linkCount == 1 } ?? false
+        }
+    }
+
+    /// How many files dead processes were writing.
+    func abandonedCount() throws -> Int {
+        guard try FileSystem.status(incoming) != nil else { return 0 }
+        return try FileSystem.abandonedTemporaries(in: incoming).count
     }
 
     /// Removes what dead processes were writing.

@@ -106,10 +106,14 @@ public final class MediaStore: Sendable {
     ///
     /// - Throws: as ``content(of:)``.
     public func path(of id: MediaID) async throws -> String? {
-        guard let row = try await database.read({ try Self.row(id, $0) }), row.state == .present,
-            let digest = row.digest?.bytes
-        else { throw notPresent(id) }
-        if row.byteCount ?? 0 <= inlineByteCountMax { return nil }
+        let (found, isInline) = try await database.read { transaction in
+            let row = try Self.row(id, transaction)
+            return (row, try row.map { try Self.isInline($0, transaction) } ?? false)
+        }
+        guard let row = found, row.state == .present, let digest = row.digest?.bytes else {
+            throw notPresent(id)
+        }
+        if isInline { return nil }
         let path = try await session.staying { folder -> String? in
             let path = MediaFolder(folder).path(digest)
             return try FileSystem.status(path)?.size == Int64(row.byteCount ?? 0) ? path : nil

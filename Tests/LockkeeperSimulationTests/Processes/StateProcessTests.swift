@@ -73,6 +73,61 @@ struct StateProcessTests {
     }
 }
 
+extension RealProcesses {
+    /// Media, by processes that die at every point.
+    @Suite("Media of real processes, killed at every point (R-51)")
+    struct KilledMediaTests {
+        @Test(
+            "a write of media that is killed anywhere, the file's names included, leaves what was or what is to be, and a sweep leaves nothing else"
+        )
+        func killed() async throws {
+            try await TestWorkspace.with(schemas: [.state]) { test in
+                let app = try await test.process("app")
+                try await app.addAccount("alice")
+                _ = try await app.activate("alice")
+                await app.close()
+                let folder = "\(test.root)/accounts/alice/media"
+                var ends: Set<String> = []
+                var orphanCount = 0
+                let counts = try await killAtEachPoint(test.root, ["media", "alice"], stride: 3) {
+                } judge: { comment in
+                    let next = try await test.process("next")
+                    let media = try await MediaStore(try await next.session("alice"))
+                    // No row says that something is here which is not.
+                    let audit = try await media.audit(deep: true)
+                    #expect(audit.missing.isEmpty && audit.damaged.isEmpty, comment)
+                    orphanCount += audit.orphanCount
+                    let found = try await media.media("m")
+                    ends.insert(found.map(\.state.rawValue) ?? "none")
+                    if found?.state == .present {
+                        let content = try await media.content(of: "m")
+                        #expect(content.count == 200_000 && Set(content).count == 1, comment)
+                        ends.insert("content \(content[0])")
+                    }
+                    try await media.sweep()
+                    #expect(try await media.audit(deep: true).isClean, comment)
+                    try await media.evict("m")
+                    let left = try filesBelow(folder)
+                    #expect(left.isEmpty, "\(left), \(comment)")
+                    await next.close()
+                }
+                // Syncs of content and of folders, two names of each file and their removal.
+                #expect(counts[0] > 5 && counts[1] > 2, "\(counts)")
+                #expect(orphanCount > 0 && ends.contains("present"), "\(ends)")
+            }
+        }
+    }
+}
+
+/// The paths of all files below a folder; none where there is no folder.
+private func filesBelow(_ folder: String) throws -> [String] {
+    guard try FileSystem.status(folder) != nil else { return [] }
+    return try FileSystem.list(folder).flatMap { name -> [String] in
+        let path = "\(folder)/\(name)"
+        return try FileSystem.status(path)?.kind == .directory ? filesBelow(path) : [path]
+    }
+}
+
 /// A workspace with an active account "alice", and her settings in this process.
 private func withAlice(
     _ body: (_ test: TestWorkspace, _ settings: SettingsStore) async throws -> Void
