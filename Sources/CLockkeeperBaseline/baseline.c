@@ -8,7 +8,7 @@
 
 #include <sqlite3.h>
 
-enum { BEGIN, COMMIT, ROLLBACK, CONVERSATION, MESSAGE, SUMMARY, CURSOR, STATEMENT_COUNT };
+enum { BEGIN, COMMIT, ROLLBACK, CONVERSATION, MESSAGE, EFFECT, SUMMARY, STATEMENT_COUNT };
 
 static const char *const sql[STATEMENT_COUNT] = {
     [BEGIN] = "BEGIN IMMEDIATE",
@@ -20,17 +20,19 @@ static const char *const sql[STATEMENT_COUNT] = {
     [MESSAGE] = "INSERT INTO lk_message (conversation, message_id, state, version, seq, sender,"
                 " sent_at, body) VALUES (?1, ?2, 1, 1, ?3, ?4, ?5, ?6)"
                 " ON CONFLICT (conversation, message_id) DO NOTHING",
+    /* The product decides once per message that comes in whether somebody is to be told of it (M-11),
+     * and that decision is a row. What it writes for search is not here: its index is behind the
+     * commits, and not in them. */
+    [EFFECT] = "INSERT INTO lk_effect (message) VALUES (?1) ON CONFLICT DO NOTHING",
     [SUMMARY] = "UPDATE lk_conversation SET last_message = ?2, last_place = ?3, last_at = ?4,"
                 " top_seq = ?3 WHERE id = ?1 AND ifnull(last_place, 0) < ?3",
-    [CURSOR] = "INSERT INTO lk_cursor (stream, value) VALUES (?1, ?2)"
-               " ON CONFLICT (stream) DO UPDATE SET value = excluded.value",
 };
 
 struct lk_baseline {
   sqlite3 *db;
   sqlite3_stmt *statements[STATEMENT_COUNT];
   int writer;
-  int pages;
+  int effects;
   int64_t seq;
   char body[LK_BASELINE_BODY_BYTES];
 };
@@ -46,32 +48,34 @@ typedef struct touched {
 static sqlite3_int64 sent_at(int64_t seq) { return 1796000000000 + 1000 * seq; }
 
 static int open_database(const char *path, const char *vfs, int flags, int busy_timeout_ms,
-                         sqlite3 **db) {
+                         int durable, sqlite3 **db) {
+  const char *pragmas = durable ? "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL"
+                                : "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL";
   int code = sqlite3_open_v2(path, db, flags | SQLITE_OPEN_NOMUTEX, vfs);
   if (code == SQLITE_OK) code = sqlite3_busy_timeout(*db, busy_timeout_ms);
   if (code == SQLITE_OK)
-    code = sqlite3_exec(*db, "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL", NULL, NULL, NULL);
+    code = sqlite3_exec(*db, pragmas, NULL, NULL, NULL);
   return code;
 }
 
 int lk_baseline_create(const char *path, const char *vfs, const char *schema) {
   sqlite3 *db = NULL;
   int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE;
-  int code = open_database(path, vfs, flags, 5000, &db);
+  int code = open_database(path, vfs, flags, 5000, 1, &db);
   if (code == SQLITE_OK) code = sqlite3_exec(db, schema, NULL, NULL, NULL);
   sqlite3_close(db);
   return code;
 }
 
 lk_baseline *lk_baseline_open(const char *path, const char *vfs, int busy_timeout_ms, int writer,
-                              int pages, int *code) {
+                              int durable, int effects, int *code) {
   lk_baseline *opened = calloc(1, sizeof *opened);
   *code = SQLITE_NOMEM;
   if (!opened) return NULL;
   opened->writer = writer;
-  opened->pages = pages;
+  opened->effects = effects;
   memset(opened->body, 'x', sizeof opened->body);
-  *code = open_database(path, vfs, SQLITE_OPEN_READWRITE, busy_timeout_ms, &opened->db);
+  *code = open_database(path, vfs, SQLITE_OPEN_READWRITE, busy_timeout_ms, durable, &opened->db);
   for (int i = 0; *code == SQLITE_OK && i < STATEMENT_COUNT; i++)
     *code = sqlite3_prepare_v3(opened->db, sql[i], -1, SQLITE_PREPARE_PERSISTENT,
                                &opened->statements[i], NULL);
@@ -129,13 +133,9 @@ static int write_summary(lk_baseline *writer, const touched *conversation) {
   return run(statement);
 }
 
-static int write_cursor(lk_baseline *writer, int64_t seq) {
-  char stream[32], value[32];
-  snprintf(stream, sizeof stream, "s%d", writer->writer);
-  snprintf(value, sizeof value, "C%lld", (long long)seq);
-  sqlite3_stmt *statement = writer->statements[CURSOR];
-  sqlite3_bind_text(statement, 1, stream, -1, SQLITE_STATIC);
-  sqlite3_bind_text(statement, 2, value, -1, SQLITE_STATIC);
+static int write_effect(lk_baseline *writer, sqlite3_int64 message) {
+  sqlite3_stmt *statement = writer->statements[EFFECT];
+  sqlite3_bind_int64(statement, 1, message);
   return run(statement);
 }
 
@@ -148,6 +148,7 @@ static int write_batch(lk_baseline *writer, int count) {
     int code = SQLITE_OK;
     if (!conversation->id) code = find_conversation(writer, number, conversation);
     if (code == SQLITE_OK) code = write_message(writer, seq, conversation);
+    if (code == SQLITE_OK && writer->effects) code = write_effect(writer, conversation->message);
     if (code != SQLITE_OK) return code;
   }
   for (int i = 0; i < LK_BASELINE_CONVERSATIONS; i++) {
@@ -155,7 +156,7 @@ static int write_batch(lk_baseline *writer, int count) {
     int code = write_summary(writer, &conversations[i]);
     if (code != SQLITE_OK) return code;
   }
-  return writer->pages ? write_cursor(writer, writer->seq + count) : SQLITE_OK;
+  return SQLITE_OK;
 }
 
 static void hold(uint32_t hold_us) {

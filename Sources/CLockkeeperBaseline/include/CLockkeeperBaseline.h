@@ -24,11 +24,12 @@ int lk_baseline_create(const char *path, const char *vfs, const char *schema);
 /* Opens a writer of a database that is there; NULL where that fails, with the code in `code`.
  *
  * writer    its number: part of every id that it writes
- * pages     whether each batch also moves the writer's own cursor, as a page of a sync does */
+ * durable   whether each commit is synced: synchronous=FULL, else NORMAL
+ * effects   whether each message also gets the row by which somebody is told of it */
 lk_baseline *lk_baseline_open(const char *path, const char *vfs, int busy_timeout_ms, int writer,
-                              int pages, int *code);
+                              int durable, int effects, int *code);
 
-/* Writes the next `count` messages in one durable transaction that lasts `hold_us` longer than it
+/* Writes the next `count` messages in one transaction that lasts `hold_us` longer than it
  * needs. SQLITE_BUSY where the busy timeout was over first; nothing was written then, and the same
  * messages come with the next call. */
 int lk_baseline_write(lk_baseline *writer, int count, uint32_t hold_us);
