@@ -10,6 +10,14 @@ struct ConversationReader {
     let ownID: [UInt8]?
     /// Milliseconds since 1970.
     let now: Int64
+    private let pending: PendingActs
+
+    init(connection: Connection, ownID: [UInt8]?, now: Int64) throws(SQLiteError) {
+        self.connection = connection
+        self.ownID = ownID
+        self.now = now
+        pending = try PendingActs(on: connection)
+    }
 
     private static let firstColumn = 17
 
@@ -33,7 +41,7 @@ struct ConversationReader {
         return ConversationInfo(
             id: id,
             lastAt: row.optionalInt64(first + 14).map(Timestamp.init(stored:)),
-            last: last,
+            last: last.map(pending.marked),
             readSequence: readSeq,
             unread: row.optionalInt64(first + 3).map { Int($0 - (expired?.unread ?? 0)) },
             unreadMentions: row.optionalInt64(first + 4).map { Int($0 - (expired?.mentions ?? 0)) },

@@ -44,7 +44,7 @@ extension MessageStore {
         precondition(limit > 0, "a page has at least one conversation")
         let (ownID, wallClock) = (rules.ownID, session.wallClock)
         return try await session.database.readConnection { connection in
-            let reader = ConversationReader(
+            let reader = try ConversationReader(
                 connection: connection,
                 ownID: ownID,
                 now: wallClock.milliseconds()

@@ -41,7 +41,8 @@ extension MessageStore {
         }
     }
 
-    /// What people have put on a message and not taken off again, by person and slot.
+    /// What people have put on a message and not taken off again, by person and slot; behind them those
+    /// of the account's own that are on their way.
     public func reactions(
         to message: MessageID,
         in conversation: ConversationID
@@ -73,7 +74,41 @@ extension MessageStore {
                     )
                 )
             }
+            try Self.add(
+                OutboxTable(connection: connection)
+                    .changes(of: message.bytes, in: conversation.bytes),
+                to: &reactions,
+                on: connection
+            )
             return reactions
+        }
+    }
+
+    /// Adds reactions of the account's own that are on their way, oldest first. One that is parked is
+    /// not: nobody tells the server of it.
+    private static func add(
+        _ rows: [OutboxTable.Row],
+        to reactions: inout [Reaction],
+        on connection: Connection
+    ) throws {
+        let table = OutboxTable(connection: connection)
+        for row in rows where row.act == .reaction && row.state.phase != .parked {
+            guard let content = try table.content(row.number),
+                case .reaction(let event) = OutboxItem(row, content: content)?.event
+            else { continue }
+            let slot = ReactionSlot(unchecked: event.slotBytes)
+            // An older one that is on its way is overtaken.
+            reactions.removeAll {
+                $0.pending == .putOn && $0.reactor == event.reactor && $0.slot == slot
+            }
+            for index in reactions.indices
+            where reactions[index].reactor == event.reactor && reactions[index].slot == slot {
+                reactions[index].pending = .takenOff
+            }
+            guard !event.isRemoved else { continue }
+            reactions.append(
+                Reaction(reactor: event.reactor, emoji: event.emoji, slot: slot, pending: .putOn)
+            )
         }
     }
 

@@ -49,10 +49,14 @@ extension MessageStore {
             try select.bind(4, limit)
             var page: [StoredMessage] = []
             page.reserveCapacity(min(limit, 1000))
+            let pending = try PendingActs(in: conversation, on: connection)
             while try select.step() {
-                page.append(
-                    StoredMessage(conversation: conversation, ownID: ownID, reading: select)
+                let message = StoredMessage(
+                    conversation: conversation,
+                    ownID: ownID,
+                    reading: select
                 )
+                page.append(pending.marked(message))
             }
             return page
         }
@@ -90,8 +94,10 @@ extension MessageStore {
             try select.bind(2, text: id.bytes)
             guard try select.step() else { return nil }
             defer { select.reset() }
-            return StoredMessage(conversation: conversation, ownID: ownID, reading: select)
-                .asSeen(at: wallClock.milliseconds())
+            return try PendingActs(in: conversation, on: connection).marked(
+                StoredMessage(conversation: conversation, ownID: ownID, reading: select)
+                    .asSeen(at: wallClock.milliseconds())
+            )
         }
     }
 
@@ -109,7 +115,7 @@ extension MessageStore {
         return { connection in
             let select = try connection.statement(Self.conversationsQuery)
             try select.bind(1, limit ?? -1)
-            let reader = ConversationReader(
+            let reader = try ConversationReader(
                 connection: connection,
                 ownID: ownID,
                 now: wallClock.milliseconds()

@@ -32,8 +32,9 @@ extension MessageStore {
                 on: connection
             )
             let needles = SearchNeedles(query.text, match: query.match)
+            let pending = try PendingActs(on: connection)
             return try run.run().map { key in
-                try Self.hit(key, needles, ownID, on: connection)
+                try Self.hit(key, needles, ownID, pending, on: connection)
             }
         }
     }
@@ -42,6 +43,7 @@ extension MessageStore {
         _ key: SearchKey,
         _ needles: SearchNeedles,
         _ ownID: [UInt8]?,
+        _ pending: PendingActs,
         on connection: Connection
     ) throws -> SearchHit {
         let select = try connection.statement(
@@ -57,7 +59,9 @@ extension MessageStore {
         }
         defer { select.reset() }
         let conversation = ConversationID(unchecked: key.conversation)
-        let message = StoredMessage(conversation: conversation, ownID: ownID, reading: select)
+        let message = pending.marked(
+            StoredMessage(conversation: conversation, ownID: ownID, reading: select)
+        )
         return SearchHit(
             message: message,
             snippet: SearchSnippet(of: message.body ?? "", needles),

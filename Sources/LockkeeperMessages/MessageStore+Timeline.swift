@@ -125,11 +125,15 @@ extension MessageStore {
         try select.bind(3, text: id)
         try select.bind(4, limit)
         try select.bind(5, session.wallClock.milliseconds())
+        let pending = try PendingActs(in: conversation, on: connection)
         var page: [StoredMessage] = []
         while try select.step() {
-            page.append(
-                StoredMessage(conversation: conversation, ownID: rules.ownID, reading: select)
+            let message = StoredMessage(
+                conversation: conversation,
+                ownID: rules.ownID,
+                reading: select
             )
+            page.append(pending.marked(message))
         }
         return page.reversed()
     }

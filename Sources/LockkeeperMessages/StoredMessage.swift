@@ -43,6 +43,8 @@ public struct StoredMessage: Sendable, Hashable, Identifiable {
     public internal(set) var extra: String?
     /// When it ends to be shown; `nil`: never by itself.
     public let expiresAt: Timestamp?
+    /// What the account wants to change of it and the server has not confirmed: an edit or a recall.
+    public internal(set) var pendingChange: PendingChange?
 
     /// Where it stands, to page from.
     public var place: MessagePlace { MessagePlace(sequence: sequence, id: id) }
@@ -156,6 +158,8 @@ public struct UnreadTotal: Sendable, Hashable {
 }
 
 /// What somebody has put on a message (M-8).
+///
+/// One of the account's own that the server has not confirmed is listed too, as pending.
 public struct Reaction: Sendable, Hashable {
     /// Who.
     public let reactor: PersonID
@@ -163,6 +167,16 @@ public struct Reaction: Sendable, Hashable {
     public let emoji: String
     /// Which of the person's reactions it is.
     public let slot: ReactionSlot
+    /// What the account wants of it and the server has not confirmed; `nil` where it simply stands.
+    public internal(set) var pending: Pending?
+
+    /// What is on its way.
+    public enum Pending: Sendable, Hashable {
+        /// It was put on.
+        case putOn
+        /// It was taken off, or another one was put into its slot.
+        case takenOff
+    }
 }
 
 /// Somebody in a conversation.

@@ -204,7 +204,7 @@ struct OutboxProcessTests {
         #expect(usage.status == .exited(64))
     }
 
-    @Test("acts are merged at once and told afterwards, each as its event")
+    @Test("acts are told one after the other, each as its event")
     func acts() async throws {
         let workspace = try await workspace(refusesDoubles: false)
         let script = try RelayScript(in: workspace.folder, root: workspace.root, answer: "echo {}")

@@ -14,7 +14,39 @@ enum MessageOutput {
             text += " (edited)"
         }
         if message.isDamaged { text += " (damaged)" }
+        if let pending = message.pendingChange { text = line(message, text, pending) }
         return "\(seq)\t\(time)\t\(sender): \(text)"
+    }
+
+    /// What is on its way is shown as if it were done; what is parked is only named.
+    private static func line(
+        _ message: StoredMessage,
+        _ text: String,
+        _ pending: PendingChange
+    ) -> String {
+        let state = pending.state.rawValue
+        switch pending.change {
+        case .edit where pending.state == .parked: return "\(text) (edit \(state))"
+        case .edit: return "\(terminalText(message.wantedBody ?? "")) (edit \(state))"
+        case .recall where pending.state == .parked: return "\(text) (recall \(state))"
+        case .recall: return "(recall \(state))"
+        }
+    }
+
+    /// Writes what is on its way.
+    private static func write(_ pending: PendingChange, into writer: inout JSONWriter) {
+        writer.key("pending")
+        writer.beginObject()
+        writer.member("item", pending.item)
+        switch pending.change {
+        case .edit(let body):
+            writer.member("act", "edit")
+            writer.member("body", body)
+        case .recall: writer.member("act", "recall")
+        }
+        writer.member("state", pending.state.rawValue)
+        writer.member("reason", pending.reason)
+        writer.endObject()
     }
 
     /// Writes a message's members.
@@ -31,6 +63,7 @@ enum MessageOutput {
         writer.member("incoming", message.isIncoming)
         writer.member("recalled", message.isRecalled)
         if message.isDamaged { writer.member("damaged", true) }
+        if let pending = message.pendingChange { write(pending, into: &writer) }
         if let editedAt = message.editedAt { writer.member("edited_at", editedAt) }
         if let replyTo = message.replyTo { writer.member("reply_to", replyTo) }
         if let clientID = message.clientID { writer.member("client_id", clientID) }

@@ -7,8 +7,9 @@ struct OutboxCancelCommand: Command {
     static let usage = "ITEM"
     static let summary = "take an item out of the outbox"
     static let details = """
-        Takes an item out of the outbox: the server is not told. A message is not sent, unless an attempt
-        of unknown outcome has done it. Of another act, a recall for example, nothing is undone here.
+        Takes an item out of the outbox: the server is not told. A message is not sent, and an edit, a
+        recall or a reaction is not done, unless an attempt has done it already. What was read, deleted
+        or cleared stays so here.
 
           lockkeeper outbox cancel 7 --account alice
         """

@@ -13,7 +13,8 @@ struct OutboxRunCommand: Command {
         standard input: "act", "key", "event". COMMAND tells the server and answers with one line:
 
           {"id":"m17","seq":181,"server_at":"2026-01-01T00:00:00Z"}   the server has the message
-          {}                                     the server has what is no message
+          {} or {"version":3}                    the server has what is no message, an edit for
+                                                 example at that version
           {"failed":"no route"}                  not done; tried again after a growing while, or
                                                  after "retry_after_ms"
           {"refused":"too long"}                 never; parked, and the next goes on

@@ -8,9 +8,9 @@ struct ReactCommand: Command {
     static let usage = "CONVERSATION ID EMOJI [options]"
     static let summary = "put a reaction on a message, or take it away"
     static let details = """
-        Puts a reaction of the account's own on a message that is shown, here at once; the server is told
-        by the outbox. Where a person has one reaction to a message, name the same slot each time.
-        Prints the receipt, with the outbox's item.
+        Puts a reaction of the account's own on a message that is shown: the outbox tells the server, and
+        it stands once that has confirmed it. Where a person has one reaction to a message, name the
+        same slot each time. Prints the receipt, with the outbox's item; null where it stands already.
 
           lockkeeper react room-7 m17 👍
         """

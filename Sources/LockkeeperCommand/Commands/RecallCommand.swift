@@ -8,8 +8,10 @@ struct RecallCommand: Command {
     static let usage = "CONVERSATION ID"
     static let summary = "take a message back for everybody"
     static let details = """
-        Recalls a message: its content is gone here at once and for good, its place stays. The server is
-        told by the outbox. Prints the receipt, with the outbox's item.
+        Recalls a message: the outbox tells the server, and once that has confirmed it the content is
+        gone here too, for good; its place stays. Until then 'timeline' shows that it is on its way.
+        Where the server refuses, or after 'outbox cancel', nothing has changed. Prints the receipt,
+        with the outbox's item; null where it was recalled already.
 
           lockkeeper recall room-7 m17
         """

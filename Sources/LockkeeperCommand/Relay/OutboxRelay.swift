@@ -31,14 +31,25 @@ struct RelayedItem: ~Copyable, RelayedThing {
 
     consuming func take(_ answer: RelayAnswer) async throws -> RelayOutcome {
         switch answer {
-        case .confirmed(let id, let sequence, let serverAt):
+        case .confirmed(let id, let sequence, let serverAt, let version):
             guard claim.item.act != .send || id != nil else {
                 // Whatever it did, it does not say under which id: that is no answer.
                 let reason = "the answer names no id for the message"
                 try await claim.leaveUnanswered(because: reason)
                 return RelayOutcome("unanswered", reason)
             }
-            switch try await claim.confirm(as: id, sequence: sequence, serverAt: serverAt) {
+            if let version, version < claim.item.act.versionMin {
+                let reason = "the answer names version \(version), which it cannot have"
+                try await claim.leaveUnanswered(because: reason)
+                return RelayOutcome("unanswered", reason)
+            }
+            let confirmation = try await claim.confirm(
+                as: id,
+                sequence: sequence,
+                serverAt: serverAt,
+                version: version
+            )
+            switch confirmation {
             case .taken: return RelayOutcome("confirmed")
             case .contradicted(let reason): return RelayOutcome("contradicted", reason)
             }

@@ -4,8 +4,9 @@ import LockkeeperPlatform
 
 /// What a program answered about what it was told.
 enum RelayAnswer: Sendable, Hashable {
-    /// It is done; of a message, under which id and at which place the server has it.
-    case confirmed(id: MessageID?, sequence: Int64?, serverAt: Timestamp?)
+    /// It is done; of a message, under which id and at which place the server has it, of a change at
+    /// which version.
+    case confirmed(id: MessageID?, sequence: Int64?, serverAt: Timestamp?, version: Int64?)
     /// It was not done and may be tried again.
     case failed(String, retryAfter: Duration?)
     /// It can never be done.
@@ -40,6 +41,7 @@ enum RelayAnswer: Sendable, Hashable {
         var id: MessageID?
         var sequence: Int64?
         var serverAt: Timestamp?
+        var version: Int64?
         var failed: String?
         var refused: String?
         var retryAfter: Duration?
@@ -52,6 +54,10 @@ enum RelayAnswer: Sendable, Hashable {
                 // A place that no message can have is no confirmation of one.
                 guard number > 0 else { throw Unusable(description: "seq is not above 0") }
                 sequence = number
+            } else if scanner.matches(key, "version") {
+                let number = try scanner.integer(value)
+                guard number > 0 else { throw Unusable(description: "version is not above 0") }
+                version = number
             } else if scanner.matches(key, "server_at") {
                 serverAt = try Timestamp(try scanner.string(value))
             } else if scanner.matches(key, "failed") {
@@ -87,7 +93,8 @@ enum RelayAnswer: Sendable, Hashable {
             return .confirmed(
                 id: members.id,
                 sequence: members.sequence,
-                serverAt: members.serverAt
+                serverAt: members.serverAt,
+                version: members.version
             )
         case (_?, _?): throw Unusable(description: "it says both failed and refused")
         }

@@ -79,7 +79,11 @@ extension BatchMerge {
             try delete.run()
         }
         try quarantine.forget(conversation: conversations[index].id, message: row.messageID)
-        try outbox.forgetContent(of: row.messageID, in: conversations[index].id)
+        try outbox.forgetContent(
+            of: row.messageID,
+            in: conversations[index].id,
+            isRecalled: row.recall != nil
+        )
     }
 
     private mutating func followSummary(_ change: RowChange) {

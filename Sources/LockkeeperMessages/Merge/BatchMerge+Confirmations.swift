@@ -91,6 +91,41 @@ extension BatchMerge {
         )
     }
 
+    /// A change of the account's own that the server has confirmed, as it is merged; `nil` where what is
+    /// stored is as new or newer: the server has told of it, or of one that came after it, by itself.
+    ///
+    /// - Parameter version: the version at which the server has the change, where it says so.
+    mutating func confirmed(_ event: Event, version: Int64?) throws -> Event? {
+        switch event {
+        case .edit(var edit):
+            if let version {
+                edit.version = version
+            } else {
+                let index = try conversation(edit.conversation)
+                let row = try table.find(edit.id.bytes, in: conversations[index].row)?.row
+                if let row, row.version >= edit.version { return nil }
+            }
+            return .edit(edit)
+        case .reaction(var reaction):
+            if let version {
+                reaction.version = version
+            } else {
+                let index = try conversation(reaction.conversation)
+                let row = try table.find(reaction.id.bytes, in: conversations[index].row)
+                let stands = try row.flatMap {
+                    try ReactionTable(connection: connection).find(
+                        of: reaction.reactor.bytes,
+                        slot: reaction.slotBytes,
+                        on: $0.id
+                    )
+                }
+                if let stands, stands.version >= reaction.version { return nil }
+            }
+            return .reaction(reaction)
+        default: return event
+        }
+    }
+
     private func isOwn(_ message: MessageEvent) -> Bool {
         message.isIncoming.map { !$0 } ?? (message.sender.bytes == rules.ownID)
     }

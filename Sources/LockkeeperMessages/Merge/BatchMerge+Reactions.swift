@@ -16,18 +16,12 @@ extension BatchMerge {
             }
             message = try insertWaiting(reaction.id, at: index)
         }
-        let select = try connection.statement(
-            """
-            SELECT version, removed, emoji, extra FROM lk_reaction
-            WHERE message = ?1 AND person = ?2 AND slot = ?3
-            """
+        let present = try ReactionTable(connection: connection).find(
+            of: reaction.reactor.bytes,
+            slot: reaction.slotBytes,
+            on: message
         )
-        try select.bind(1, message)
-        try select.bind(2, text: reaction.reactor.bytes)
-        try select.bind(3, text: reaction.slotBytes)
-        if try select.step() {
-            let present = ReactionValue(reading: select)
-            select.reset()
+        if let present {
             let said = ReactionValue(reaction)
             if said == present { return .duplicate }
             if said.isLess(than: present) { return .stale }
@@ -52,9 +46,33 @@ extension BatchMerge {
     }
 }
 
+/// The statements on `lk_reaction`.
+struct ReactionTable {
+    let connection: Connection
+
+    /// What stands in a person's slot of a message.
+    func find(
+        of person: [UInt8],
+        slot: [UInt8],
+        on message: Int64
+    ) throws(SQLiteError) -> ReactionValue? {
+        let select = try connection.statement(
+            """
+            SELECT version, removed, emoji, extra FROM lk_reaction
+            WHERE message = ?1 AND person = ?2 AND slot = ?3
+            """
+        )
+        try select.bind(1, message)
+        try select.bind(2, text: person)
+        try select.bind(3, text: slot)
+        defer { select.reset() }
+        return try select.step() ? ReactionValue(reading: select) : nil
+    }
+}
+
 /// What stands in a slot. Any total order by version first would do; it only has to be the same
 /// everywhere.
-private struct ReactionValue: Equatable {
+struct ReactionValue: Equatable {
     let version: Int64
     let isRemoved: Bool
     let emoji: [UInt8]

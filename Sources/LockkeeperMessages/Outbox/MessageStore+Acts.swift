@@ -4,8 +4,10 @@ import LockkeeperPlatform
 import LockkeeperSQLite
 import LockkeeperStorage
 
-// What the account itself does. Each act is merged at once, so that it is seen, and put into the outbox
-// in the same transaction, so that the server is told, whatever becomes of this process (M-10, R-59).
+// What the account itself does, and takes nothing back of: messages that it sends, and what it has read,
+// deleted and cleared for itself. Such an act is merged at once, so that it is seen, and put into the
+// outbox in the same transaction, so that the server is told, whatever becomes of this process (M-10,
+// R-59). What the server may refuse to everybody's eyes stands in `MessageStore+Changes.swift`.
 extension MessageStore {
     /// What became of an act.
     public struct ActReceipt: Sendable, Hashable {
@@ -74,58 +76,6 @@ extension MessageStore {
         }.value
     }
 
-    /// Gives a message a new text.
-    ///
-    /// - Throws: ``LockkeeperError`` — `invalidInput` where no such message is shown, `outboxFull`, and
-    ///   what ``AccountDatabase/write`` throws.
-    @discardableResult
-    public func edit(
-        _ id: MessageID,
-        in conversation: ConversationID,
-        body: String
-    ) async throws -> ActReceipt {
-        let editedAt = Timestamp(stored: session.wallClock.milliseconds())
-        let (own, subject) = (ownPerson, "message \(id)")
-        return try await act(.edit, about: id, in: conversation) { stored, _ in
-            guard let row = stored?.row, row.state == .shown else { throw Self.notShown(subject) }
-            return .edit(
-                EditEvent(
-                    conversation: conversation,
-                    id: id,
-                    version: max(row.version, 1) + 1,
-                    editor: own,
-                    editedAt: editedAt,
-                    body: body
-                )
-            )
-        }
-    }
-
-    /// Recalls a message: its content is gone here at once (M-6).
-    ///
-    /// - Throws: ``LockkeeperError`` — `invalidInput` where no such message is shown, `outboxFull`, and
-    ///   what ``AccountDatabase/write`` throws.
-    @discardableResult
-    public func recall(
-        _ id: MessageID,
-        in conversation: ConversationID
-    ) async throws -> ActReceipt {
-        let (own, subject) = (ownPerson, "message \(id)")
-        return try await act(.recall, about: id, in: conversation, usesReserve: true) { stored, _ in
-            guard let row = stored?.row, row.registers[.sender] != nil else {
-                throw Self.notShown(subject)
-            }
-            return .recall(
-                RecallEvent(
-                    conversation: conversation,
-                    id: id,
-                    version: row.version,
-                    recaller: own
-                )
-            )
-        }
-    }
-
     /// Deletes a message for the account, on all its devices; others keep it (M-7).
     ///
     /// - Throws: ``LockkeeperError`` — `outboxFull`, and what ``AccountDatabase/write`` throws.
@@ -134,51 +84,13 @@ extension MessageStore {
         _ id: MessageID,
         in conversation: ConversationID
     ) async throws -> ActReceipt {
-        try await act(.delete, about: id, in: conversation, usesReserve: true) { _, _ in
-            .delete(DeleteEvent(conversation: conversation, id: id))
-        }
-    }
-
-    /// Puts a reaction on a message, or takes it away (M-8).
-    ///
-    /// - Parameters:
-    ///   - slot: what it replaces where a person has only so many: a constant for one per person; the
-    ///     emoji where nothing is said.
-    ///   - removed: takes it away.
-    /// - Throws: ``LockkeeperError`` — `invalidInput` where no such message is shown, or the account was
-    ///   added without its own id; `outboxFull`, and what ``AccountDatabase/write`` throws.
-    @discardableResult
-    public func react(
-        _ emoji: String,
-        to id: MessageID,
-        in conversation: ConversationID,
-        slot: ReactionSlot? = nil,
-        removed: Bool = false
-    ) async throws -> ActReceipt {
-        let (own, subject) = (try ownPersonNeeded(), "message \(id)")
-        return try await act(.reaction, about: id, in: conversation) { stored, connection in
-            guard let stored, stored.row.state == .shown else { throw Self.notShown(subject) }
-            var reaction = ReactionEvent(
-                conversation: conversation,
-                id: id,
-                reactor: own,
-                emoji: emoji,
-                slot: slot,
-                version: 1,
-                removed: removed
-            )
-            let select = try connection.statement(
-                """
-                SELECT version FROM lk_reaction WHERE message = ?1 AND person = ?2 AND slot = ?3
-                """
-            )
-            try select.bind(1, stored.id)
-            try select.bind(2, text: own.bytes)
-            try select.bind(3, text: reaction.slotBytes)
-            defer { select.reset() }
-            if try select.step() { reaction.version = select.int64(0) + 1 }
-            return .reaction(reaction)
-        }
+        try await act(
+            .delete,
+            about: id,
+            in: conversation,
+            .delete(DeleteEvent(conversation: conversation, id: id)),
+            usesReserve: true
+        )
     }
 
     /// Takes away everything of a conversation up to a place, for the account on all its devices (M-7).
@@ -190,9 +102,13 @@ extension MessageStore {
         _ conversation: ConversationID,
         upTo sequence: Int64
     ) async throws -> ActReceipt {
-        try await act(.clear, upTo: sequence, in: conversation, usesReserve: true) { _, _ in
-            .clear(ClearEvent(conversation: conversation, sequence: sequence))
-        }
+        try await act(
+            .clear,
+            upTo: sequence,
+            in: conversation,
+            .clear(ClearEvent(conversation: conversation, sequence: sequence)),
+            usesReserve: true
+        )
     }
 
     /// Moves the account's own position in a conversation; a smaller one changes nothing. A report that
@@ -207,31 +123,24 @@ extension MessageStore {
         upTo sequence: Int64,
         _ kind: ReadEvent.Kind = .read
     ) async throws -> ActReceipt {
-        try await act(kind == .read ? .read : .delivered, upTo: sequence, in: conversation) {
-            _,
-            _ in
+        try await act(
+            kind == .read ? .read : .delivered,
+            upTo: sequence,
+            in: conversation,
             .read(ReadEvent(conversation: conversation, sequence: sequence, kind: kind))
-        }
+        )
     }
 
     // MARK: - Means
 
-    private var ownPerson: PersonID? { rules.ownID.map(PersonID.init(unchecked:)) }
+    var ownPerson: PersonID? { rules.ownID.map(PersonID.init(unchecked:)) }
 
-    private func ownPersonNeeded() throws -> PersonID {
+    func ownPersonNeeded() throws -> PersonID {
         if let ownPerson { return ownPerson }
         throw LockkeeperError.unusable(
             "account \(session.token.account)",
             "was added without its own id, so that nobody can be named as the one who did it",
             remedy: "Add the account with the id that it has on its server."
-        )
-    }
-
-    private static func notShown(_ subject: String) -> LockkeeperError {
-        .unusable(
-            subject,
-            "is not shown in this conversation",
-            remedy: "Name a message that the timeline shows."
         )
     }
 
@@ -244,20 +153,16 @@ extension MessageStore {
         about id: MessageID? = nil,
         upTo seq: Int64? = nil,
         in conversation: ConversationID,
-        usesReserve: Bool = false,
-        _ make: @escaping @Sendable (MessageTable.Stored?, Connection) throws -> Event
+        _ event: Event,
+        usesReserve: Bool = false
     ) async throws -> ActReceipt {
         let now = session.wallClock.milliseconds()
+        try check(event)
         let ((item, result), commit) = try await session.database.submit(
             durability: .durable,
             waitMax: nil,
             usesReserve: usesReserve
         ) { [self] connection, topics in
-            let event = try make(
-                try id.flatMap { try storedMessage($0, in: conversation, on: connection) },
-                connection
-            )
-            try check(event)
             let result = try merge(
                 closing: nil,
                 onGap: .wait,
@@ -293,7 +198,7 @@ extension MessageStore {
         return ActReceipt(item: item, receipt: Receipt(result, commit))
     }
 
-    private func put(_ entry: OutboxTable.Entry, into table: OutboxTable) throws -> Int64 {
+    func put(_ entry: OutboxTable.Entry, into table: OutboxTable) throws -> Int64 {
         guard try table.hasRoom(rules.limits.outboxItemCountMax) else {
             throw LockkeeperError(
                 .outboxFull,
@@ -307,7 +212,7 @@ extension MessageStore {
         return try table.insert(entry)
     }
 
-    private func check(_ event: Event) throws {
+    func check(_ event: Event) throws {
         do throws(EventError) {
             try event.validate(limits: rules.limits)
         } catch {
@@ -317,14 +222,5 @@ extension MessageStore {
                 remedy: "Change what it says."
             )
         }
-    }
-
-    private func storedMessage(
-        _ id: MessageID,
-        in conversation: ConversationID,
-        on connection: Connection
-    ) throws -> MessageTable.Stored? {
-        guard let row = try ConversationRow.find(conversation, in: connection) else { return nil }
-        return try MessageTable(connection: connection).find(id.bytes, in: row)
     }
 }

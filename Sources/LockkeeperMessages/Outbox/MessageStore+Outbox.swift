@@ -231,16 +231,31 @@ extension MessageStore {
         }
     }
 
-    /// Ends an item that is no message.
-    func finishReport(_ item: OutboxItem) async throws {
+    /// Ends an item that is no message, and merges a change that the server has confirmed.
+    ///
+    /// - Parameter version: the version at which the server has the change, where it says so.
+    func finish(_ item: OutboxItem, version: Int64?) async throws {
         _ = try await session.database.submit(
             durability: .durable,
-            waitMax: nil
-        ) { connection, topics in
+            waitMax: nil,
+            usesReserve: item.act == .recall
+        ) { [self] connection, topics in
             let table = OutboxTable(connection: connection)
-            guard let row = try table.row(item.id) else { return }
-            try table.end(row)
-            topics.insert(row.conversation)
+            if let row = try table.row(item.id) { try table.end(row) }
+            topics.insert(item.conversation.bytes)
+            guard item.act.isMergedWhenConfirmed else { return }
+            // Also where the item has gone meanwhile: the server has it.
+            _ = try merge(
+                closing: nil,
+                onGap: .wait,
+                isOwnAct: true,
+                on: connection,
+                topics: &topics
+            ) { merge in
+                if let event = try merge.confirmed(item.event, version: version) {
+                    try merge.take(event)
+                }
+            }
         }
     }
 
@@ -302,8 +317,9 @@ extension MessageStore {
         }
     }
 
-    /// Takes an item out. A message is not sent, unless an attempt of unknown outcome has done it; what
-    /// else the account did is not undone here, only the server is not told.
+    /// Takes an item out: the server is not told. A message is not sent, and an edit, a recall or a
+    /// reaction not done, unless an attempt has done it already. What the account has read, deleted or
+    /// cleared for itself stays so here.
     public func cancelOutboxItem(_ number: Int64) async throws -> OutboxRequest {
         try await request(number) { table, row, isClaimed in
             guard row.state.mayCancel(isClaimed: isClaimed) else { return false }
@@ -357,13 +373,7 @@ extension OutboxItem {
         message = row.message.map(MessageID.init(unchecked:))
         self.event = event
         createdAt = Timestamp(stored: row.createdAt)
-        state =
-            switch row.state.phase {
-            case .waiting: .waiting
-            case .attempting: .sending
-            case .unknown: .unknown
-            case .parked: .parked
-            }
+        state = State(row.state.phase)
         attempt = Int(row.state.attempt)
         reason = row.state.reason
     }

@@ -38,16 +38,26 @@ public struct OutboxClaim: ~Copyable, Sendable {
     ///   - id: the message's id on the server; of an item that is no message it is not needed.
     ///   - sequence: its place, where the server says it.
     ///   - serverAt: when the server took it, where it says so.
-    /// - Throws: ``LockkeeperError`` — `invalidInput` where a message has no id or an impossible place;
-    ///   otherwise as for writing. The attempt then has no answer.
+    ///   - version: of an edit or a reaction, at which version the server has it, where it says so. It is
+    ///     taken for the next one otherwise, and merged unless a newer version is known by then.
+    /// - Throws: ``LockkeeperError`` — `invalidInput` where a message has no id or an impossible place,
+    ///   or an edit an impossible version; otherwise as for writing. The attempt then has no answer.
     @discardableResult
     public consuming func confirm(
         as id: MessageID? = nil,
         sequence: Int64? = nil,
-        serverAt: Timestamp? = nil
+        serverAt: Timestamp? = nil,
+        version: Int64? = nil
     ) async throws -> Confirmation {
         guard case .message(var message) = item.event else {
-            try await store.finishReport(item)
+            if let version, version < item.act.versionMin {
+                throw LockkeeperError.unusable(
+                    "the confirmation of item \(item.id)",
+                    "names version \(version), which it cannot have",
+                    remedy: "Say at which version the server has it, or nothing."
+                )
+            }
+            try await store.finish(item, version: version)
             return .taken
         }
         guard let id else {

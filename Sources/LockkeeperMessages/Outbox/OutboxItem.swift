@@ -26,6 +26,12 @@ public enum OutboxAct: String, Sendable, Hashable, CaseIterable {
 
     /// Whether a newer item of the same conversation says all that an older one says.
     var isSupersededByNewer: Bool { self == .read || self == .delivered || self == .clear }
+
+    /// The smallest version at which the server can have it.
+    package var versionMin: Int64 { self == .edit ? 2 : 1 }
+
+    /// Whether it is merged only once the server has confirmed it.
+    var isMergedWhenConfirmed: Bool { self == .edit || self == .recall || self == .reaction }
 }
 
 /// Something that the server must be told and has not confirmed (M-10).
@@ -64,6 +70,16 @@ public struct OutboxItem: Sendable, Hashable, Identifiable {
         case unknown
         /// It was refused for good or failed too often.
         case parked
+
+        init(_ phase: AttemptState.Phase) {
+            self =
+                switch phase {
+                case .waiting: .waiting
+                case .attempting: .sending
+                case .unknown: .unknown
+                case .parked: .parked
+                }
+        }
     }
 
     /// A name of the item that is the same for every attempt: what a server, or whoever stands before

@@ -90,6 +90,19 @@ struct OutboxTable {
         return try rows(select)
     }
 
+    /// The items about a message that change it and have not ended, by number.
+    func changes(of message: [UInt8], in conversation: [UInt8]) throws -> [Row] {
+        let select = try connection.prepare(
+            """
+            SELECT \(Self.columns) FROM lk_outbox
+            WHERE conversation_id = ?1 AND message_id = ?2 AND phase < 4 ORDER BY id
+            """
+        )
+        try select.bind(1, text: conversation)
+        try select.bind(2, text: message)
+        return try rows(select).filter { $0.act.isMergedWhenConfirmed }
+    }
+
     /// The act of an item as an event line; `nil` where it has ended.
     func content(_ number: Int64) throws -> [UInt8]? {
         let select = try connection.statement("SELECT content FROM lk_outbox WHERE id = ?1")
@@ -328,8 +341,14 @@ extension OutboxTable {
 
     /// A message has no content any more, and takes none: nobody is told of an edit or a reaction to it,
     /// and the text of the edit is gone from here too (M-6).
-    func forgetContent(of message: [UInt8], in conversation: [UInt8]) throws {
-        try removeActs([.edit, .reaction], about: message, in: conversation)
+    ///
+    /// - Parameter isRecalled: whether it was recalled for all, so that a recall says nothing new.
+    func forgetContent(of message: [UInt8], in conversation: [UInt8], isRecalled: Bool) throws {
+        try removeActs(
+            isRecalled ? [.edit, .reaction, .recall] : [.edit, .reaction],
+            about: message,
+            in: conversation
+        )
     }
 
     private func removeActs(

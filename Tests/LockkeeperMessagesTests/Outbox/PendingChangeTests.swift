@@ -1,0 +1,253 @@
+import Lockkeeper
+import LockkeeperDomain
+import LockkeeperSQLite
+import LockkeeperTesting
+import Testing
+
+@testable import LockkeeperMessages
+
+/// R-59: what the account does is shown and told, and what the server refuses has changed nothing.
+@Suite("Edits, recalls and reactions of one's own stand beside the message until confirmed (M-10)")
+struct PendingChangeTests {
+    private func claim(_ store: MessageStore) async throws -> OutboxClaim {
+        guard let claim = try await store.claimNextOutboxItem() else { throw NothingToClaim() }
+        return claim
+    }
+
+    private struct NothingToClaim: Error {}
+
+    /// The first message as the store has it, and as the account wants it.
+    private func texts(_ store: MessageStore) async throws -> [String?] {
+        let message = try #require(try await store.timeline("c", limit: 1).first)
+        #expect(try await store.message(message.id, in: "c") == message)
+        #expect(try await store.conversation("c")?.last == message)
+        return [message.body, message.wantedBody]
+    }
+
+    private func hits(_ text: String, _ store: MessageStore) async throws -> Int {
+        try await store.search(SearchQuery(text), limit: 9).count
+    }
+
+    /// How an item can end without being done.
+    private enum End: CaseIterable {
+        case refused, cancelled, parked, refusedAndCancelled
+    }
+
+    private func end(_ end: End, _ store: MessageStore) async throws {
+        let claim = try await claim(store)
+        let item = claim.item.id
+        switch end {
+        case .refused: try await claim.park(because: "not allowed")
+        case .parked:
+            try await claim.leaveUnanswered()
+            for _ in 1..<Limits().attemptUnansweredCountMax {
+                #expect(try await store.retryOutboxItem(item) == .done)
+                try await self.claim(store).fail(because: "no route")
+            }
+            #expect(try await store.retryOutboxItem(item) == .done)
+            try await self.claim(store).park(because: "not allowed")
+        case .cancelled:
+            try await claim.giveBack()
+            #expect(try await store.cancelOutboxItem(item) == .done)
+        case .refusedAndCancelled:
+            try await claim.park(because: "not allowed")
+            #expect(try await store.cancelOutboxItem(item) == .done)
+        }
+    }
+
+    @Test(
+        "an edit that is refused or cancelled changes nothing, and outlives no text of the server's"
+    )
+    func editRefused() async throws {
+        for how in End.allCases {
+            try await withAccount { account in
+                let store = account.messages
+                try await store.ingest([message("m1", seq: 1, "first", from: "me")])
+                let before = try await store.exported()
+                try await store.edit("m1", in: "c", body: "mine")
+                #expect(try await texts(store) == ["first", "mine"])
+                try await end(how, store)
+                #expect(try await texts(store) == ["first", "first"])
+                #expect(try await store.exported() == before)
+                #expect(try await hits("first", store) == 1)
+                #expect(try await hits("mine", store) == 0)
+                // The server's second version is no conflict with anything.
+                try await store.ingest([edit("m1", version: 2, "the server's")])
+                #expect(try await texts(store) == ["the server's", "the server's"])
+                #expect(try await store.quarantine().isEmpty)
+                #expect(
+                    try await store.outbox().map(\.state)
+                        == (how == .refused || how == .parked ? [.parked] : [])
+                )
+            }
+        }
+    }
+
+    @Test("a recall that is refused or cancelled has destroyed nothing")
+    func recallRefused() async throws {
+        for how in End.allCases {
+            try await withAccount { account in
+                let store = account.messages
+                try await store.ingest([
+                    message("m1", seq: 1, "kept", from: "bob"), reaction("m1", by: "eve", "👍"),
+                    read(upTo: 0),
+                ])
+                let before = try await store.exported()
+                try await store.recall("m1", in: "c")
+                #expect(try await texts(store) == ["kept", nil])
+                try await end(how, store)
+                #expect(try await texts(store) == ["kept", "kept"])
+                #expect(try await store.exported() == before)
+                #expect(try await hits("kept", store) == 1)
+                #expect(try await store.reactions(to: "m1", in: "c").count == 1)
+                #expect(try await store.unread() == 1)
+            }
+        }
+    }
+
+    @Test("once confirmed, by any process, it is merged with all that follows")
+    func confirmed() async throws {
+        try await withAccount { account in
+            let (store, helper) = (account.messages, try await account.process("helper"))
+            try await store.ingest([
+                message("m1", seq: 1, "first"), message("m2", seq: 2, "second"), read(upTo: 0),
+            ])
+            try await store.edit("m1", in: "c", body: "mine")
+            try await store.edit("m1", in: "c", body: "mine again")
+            try await store.recall("m2", in: "c")
+            try await store.react("👍", to: "m1", in: "c")
+            #expect(try await store.unread() == 2)
+            for _ in 0..<4 { try await claim(helper).confirm() }
+            #expect(try await store.shown() == ["m1:mine again", "m2:"])
+            #expect(try await store.timeline("c", limit: 9).allSatisfy { $0.pendingChange == nil })
+            #expect(try await store.unread() == 1)
+            #expect(try await hits("mine", store) == 1)
+            #expect(try await hits("first", store) == 0)
+            #expect(try await hits("second", store) == 0)
+            #expect(try await store.reactions(to: "m1", in: "c").map(\.pending) == [nil])
+            #expect(try await store.outbox().isEmpty)
+        }
+    }
+
+    @Test(
+        "the server's version decides: said with the answer, or told by itself before or after it"
+    )
+    func versions() async throws {
+        try await withAccount { account in
+            let store = account.messages
+            try await store.ingest([message("m1", seq: 1, "first", from: "me")])
+            // Another device's edit is the second version, this one the third.
+            try await store.edit("m1", in: "c", body: "mine")
+            try await store.ingest([edit("m1", version: 2, "another's")])
+            #expect(try await texts(store) == ["another's", "mine"])
+            try await claim(store).confirm(version: 3)
+            #expect(try await texts(store) == ["mine", "mine"])
+            try await store.ingest([edit("m1", version: 3, "mine")])
+            // Not said: what is as new or newer stands, and nothing is put aside.
+            try await store.edit("m1", in: "c", body: "mine four")
+            try await store.ingest([edit("m1", version: 4, "another's four")])
+            try await claim(store).confirm()
+            #expect(try await texts(store) == ["another's four", "another's four"])
+            try await store.ingest([edit("m1", version: 5, "mine four")])
+            #expect(try await texts(store) == ["mine four", "mine four"])
+            #expect(try await store.quarantine().isEmpty)
+            try await store.edit("m1", in: "c", body: "six")
+            await expect(.invalidInput) { _ = try await self.claim(store).confirm(version: 1) }
+        }
+    }
+
+    @Test(
+        "what is wanted already is not put in twice; what was refused gives way to what is wanted"
+    )
+    func again() async throws {
+        try await withAccount { account in
+            let store = account.messages
+            try await store.ingest([message("m1", seq: 1, "first", from: "me")])
+            #expect(try await store.edit("m1", in: "c", body: "first").item == nil)
+            let one = try await store.edit("m1", in: "c", body: "mine")
+            #expect(try await store.edit("m1", in: "c", body: "mine").item == nil)
+            try await claim(store).park(because: "too long")
+            let two = try await store.edit("m1", in: "c", body: "mine")
+            #expect(two.item != nil && two.item != one.item)
+            #expect(try await store.outbox().map(\.id) == [two.item])
+            // A recall takes edits with it that nobody has been told of, and no edit comes behind it.
+            let recall = try await store.recall("m1", in: "c")
+            #expect(try await store.recall("m1", in: "c").item == nil)
+            #expect(try await store.outbox().map(\.id) == [recall.item])
+            await expect(.invalidInput) { try await store.edit("m1", in: "c", body: "late") }
+            // The server tells of it by itself.
+            try await store.ingest([LockkeeperMessagesTests.recall("m1", version: 1)])
+            #expect(try await store.outbox().isEmpty)
+            #expect(try await store.recall("m1", in: "c").item == nil)
+        }
+    }
+
+    @Test("a reaction on its way is listed as pending, and one that is refused is gone")
+    func reactions() async throws {
+        try await withAccount { account in
+            let store = account.messages
+            try await store.ingest([
+                message("m1", seq: 1), reaction("m1", by: "me", "❤️", slot: "one", version: 1),
+            ])
+            func listed() async throws -> [String] {
+                try await store.reactions(to: "m1", in: "c").map {
+                    "\($0.emoji) \($0.pending.map { "\($0)" } ?? "stands")"
+                }
+            }
+            #expect(try await store.react("❤️", to: "m1", in: "c", slot: "one").item == nil)
+            try await store.react("👍", to: "m1", in: "c", slot: "one")
+            #expect(try await listed() == ["❤️ takenOff", "👍 putOn"])
+            try await claim(store).park(because: "no")
+            #expect(try await listed() == ["❤️ stands"])
+            try await store.react("❤️", to: "m1", in: "c", slot: "one", removed: true)
+            #expect(try await listed() == ["❤️ takenOff"])
+            try await claim(store).confirm(version: 7)
+            #expect(try await listed() == [])
+            // What the server said at the version that a refused one had been given stands.
+            try await store.ingest([reaction("m1", by: "me", "🎉", slot: "one", version: 8)])
+            #expect(try await listed() == ["🎉 stands"])
+        }
+    }
+
+    // M-5: who else may edit or recall is the server's to say, because moderators exist.
+    @Test(
+        "another's message: under 'server' the server is asked, under 'author' it is refused here"
+    )
+    func othersMessage() async throws {
+        for authority in [ServerContract.Authority.server, .author] {
+            try await withAccount(contract: ServerContract(authority: authority)) { account in
+                let store = account.messages
+                try await store.ingest([message("m1", seq: 1, "bob's", from: "bob")])
+                if authority == .author {
+                    await expect(.invalidInput) { try await store.recall("m1", in: "c") }
+                    await expect(.invalidInput) {
+                        try await store.edit("m1", in: "c", body: "x")
+                    }
+                } else {
+                    try await store.recall("m1", in: "c")
+                    try await claim(store).park(because: "you are no moderator")
+                    let shown = try #require(try await store.timeline("c", limit: 1).first)
+                    #expect(shown.body == "bob's")
+                    #expect(shown.pendingChange?.reason == "you are no moderator")
+                }
+            }
+        }
+    }
+
+    @Test("reading what is on its way is a search of an index, and no sort")
+    func plans() async throws {
+        try await withAccount { account in
+            try await account.session.database.readConnection { connection in
+                for query in ["\(PendingActs.oneQuery)", "\(PendingActs.allQuery)"] {
+                    let explain = try connection.prepare("EXPLAIN QUERY PLAN \(query)")
+                    var plan: [String] = []
+                    while try explain.step() { plan.append(explain.string(3)) }
+                    #expect(
+                        plan.count == 1 && plan[0].contains("USING INDEX lk_outbox_open"),
+                        "\(plan)"
+                    )
+                }
+            }
+        }
+    }
+}
