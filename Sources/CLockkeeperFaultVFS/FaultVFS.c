@@ -37,6 +37,7 @@ static int code_of(lk_fault_failure failure, lk_fault_call call) {
     case LK_FAULT_NONE: return SQLITE_OK;
     case LK_FAULT_DISK_FULL: return SQLITE_FULL;
     case LK_FAULT_IO_ERROR: return io_errors[call];
+    case LK_FAULT_SHORT_READ: return SQLITE_IOERR_SHORT_READ;
   }
   return SQLITE_ERROR;
 }
@@ -62,8 +63,16 @@ static int fault_close(sqlite3_file *file) {
 }
 
 static int fault_read(sqlite3_file *file, void *bytes, int count, sqlite3_int64 offset) {
-  int code = enter(file, LK_FAULT_READ, NULL);
-  return code ? code : real(file)->pMethods->xRead(real(file), bytes, count, offset);
+  int kept = 0;
+  int failure = enter(file, LK_FAULT_READ, &kept);
+  if (failure && failure != SQLITE_IOERR_SHORT_READ) return failure;
+  if (failure) {
+    /* What SQLite's own VFS does where the file ends early. */
+    memset(bytes, 0, (size_t)count);
+    if (kept < count) count = kept;
+  }
+  int code = count > 0 ? real(file)->pMethods->xRead(real(file), bytes, count, offset) : SQLITE_OK;
+  return code ? code : failure;
 }
 
 static int fault_write(sqlite3_file *file, const void *bytes, int count, sqlite3_int64 offset) {

@@ -182,6 +182,61 @@ struct FullDiskTests {
         }
     }
 
+    private func line(_ number: Int, byteCount: Int) -> [UInt8] {
+        let text = String(repeating: "word ", count: byteCount / 5)
+        return Array(
+            (#"{"conversation":"c","id":"m-\#(number)","seq":\#(number),"sender":"s","#
+                + #""sent_at":"2026-01-01T00:00:00Z","body":"\#(text)"}"# + "\n").utf8
+        )
+    }
+
+    // B84
+    @Test(
+        "programs that start on a full disk read, search and say so; a push is kept as a file, deleting works, and later the same lines are stored"
+    )
+    func programs() async throws {
+        let disk = try SmallDisk()
+        let root = disk.path + "/w"
+        func run(_ arguments: [String], _ input: [UInt8] = []) async throws -> CommandRunner.Result
+        {
+            try await CommandRunner.run(arguments + ["--root", root], input: input)
+        }
+        let alice = ["--account", "alice"]
+        let added = try await run(["account", "add", "alice", "--activate"])
+        try #require(added.status == .exited(0), "\(added.errorText)")
+        let first = (1...100).flatMap { line($0, byteCount: 2000) }
+        #expect(try await run(["ingest"] + alice, first).status == .exited(0))
+        try disk.fill(leaving: 0)
+        let large = line(101, byteCount: 400_000)
+        let refused = try await run(["ingest", "--json"] + alice, large)
+        #expect(refused.status == .exited(74))
+        #expect(refused.errorText.contains(#""code":"diskFull""#), "\(refused.errorText)")
+        for (command, count) in [
+            (["export"], 100), (["timeline", "c", "--limit", "10"], 10),
+            (["search", "word", "--limit", "5"], 5),
+        ] {
+            let read = try await run(command + alice)
+            #expect(read.status == .exited(0), "\(command): \(read.errorText)")
+            #expect(read.lines.count == count, "\(command): \(read.lines.count)")
+        }
+        let doctor = try await run(["doctor"] + alice)
+        #expect(doctor.status == .exited(1))
+        #expect(doctor.lines.contains { $0.hasPrefix("disk-low: ") }, "\(doctor.lines)")
+        let push = try await run(["ingest", "--deliver"] + alice, large)
+        #expect(push.status == .exited(0), "\(push.errorText)")
+        #expect(try push.summary.int("kept") == 1)
+        for number in 1...3 {
+            let deleted = try await run(["delete", "c", "m-\(number)"] + alice)
+            #expect(deleted.status == .exited(0), "\(deleted.errorText)")
+        }
+        try disk.free()
+        #expect(try await run(["ingest"] + alice, large).status == .exited(0))
+        #expect(try await run(["inbox", "list"] + alice).lines == [])
+        #expect(try await run(["timeline", "c", "--limit", "200"] + alice).lines.count == 98)
+        let check = try await run(["check", "--deep"] + alice)
+        #expect(check.status == .exited(0), "\(check.lines)")
+    }
+
     @Test(
         "a disk that is read-only, and too few open files, are told as that, and nothing is damaged"
     )

@@ -1,6 +1,7 @@
 import Lockkeeper
 import LockkeeperDomain
 import LockkeeperPlatform
+import LockkeeperSQLite
 import LockkeeperSimulation
 import LockkeeperTesting
 import Testing
@@ -105,6 +106,91 @@ struct FailingIOTests {
             #expect(try await count(session) == 500)
             _ = try await batch(5, session)
             #expect(try await count(alice) == 600)
+        }
+    }
+
+    /// Where pages are read from: the log, or, once it was copied, the database's file.
+    private static let readFailures: [(FaultZone.File, FaultZone.Failure)] = [
+        (.log, .ioError), (.log, .shortRead(byteCount: 100)), (.database, .ioError),
+    ]
+
+    // B82
+    @Test(
+        "whichever read of a write fails, that of BEGIN before all others: no row, no commit number, an I/O error; the same batch succeeds afterwards",
+        arguments: readFailures
+    )
+    func everyRead(file: FaultZone.File, failure: FaultZone.Failure) async throws {
+        try await withNotes { zone, test, alice in
+            let path = "\(test.root)/accounts/alice/messages-1.db"
+            // Its commits make old what others have in their caches, so that BEGIN reads.
+            let other = try await test.process("other").session("alice")
+            var (number, failureCount, isMet) = (0, 0, true)
+            while isMet {
+                try await other.database.write(durability: .committed) { [number] transaction in
+                    try transaction.execute(
+                        "INSERT INTO note VALUES (?1, '')",
+                        SQLValue(-1 - number)
+                    )
+                }
+                if file == .database {
+                    let plain = try PlainDatabase.open(path)
+                    #expect(try plain.checkpoint(.passive).isComplete)
+                    try plain.close()
+                }
+                let head = try await other.database.head()
+                zone.fail(.read, of: file, after: failureCount, with: failure)
+                do {
+                    _ = try await batch(number, alice)
+                    zone.heal(.read, of: file)
+                    isMet = false
+                } catch let error as LockkeeperError {
+                    #expect(error.code == .ioFailed, "\(error)")
+                    failureCount += 1
+                    #expect(try await other.database.head() == head)
+                    let receipt = try await batch(number, alice)
+                    #expect(receipt.commit == head.commit.next)
+                }
+                number += 1
+                #expect(try await count(other) == number * 101)
+            }
+            #expect(failureCount > 1, "nothing was read")
+        }
+    }
+
+    // B86
+    @Test(
+        "a rollback on a disk that refuses everything leaves nothing behind: the next write is alone",
+        arguments: [FaultZone.Failure.ioError, .diskFull]
+    )
+    func rollback(failure: FaultZone.Failure) async throws {
+        struct Stop: Error {}
+        try await withNotes { zone, _, alice in
+            _ = try await batch(0, alice)
+            let head = try await alice.database.head()
+            let calls: [Kind] = [
+                (.write, .log), (.write, .database), (.read, .log), (.read, .database),
+            ]
+            await #expect(throws: (any Error).self) {
+                try await alice.database.write { transaction in
+                    // More than the cache holds, so that pages are in the log already.
+                    try transaction.execute(
+                        """
+                        WITH n(i) AS (SELECT 1000 UNION ALL SELECT i + 1 FROM n WHERE i < 9000)
+                        INSERT INTO note SELECT i, hex(zeroblob(500)) FROM n
+                        """
+                    )
+                    for (call, file) in calls {
+                        let isRead = call == .read
+                        zone.fail(call, of: file, times: nil, with: isRead ? .ioError : failure)
+                    }
+                    throw Stop()
+                }
+            }
+            for (call, file) in calls { zone.heal(call, of: file) }
+            #expect(try await alice.database.head() == head)
+            let receipt = try await batch(1, alice)
+            #expect(receipt.commit == head.commit.next)
+            #expect(try await count(alice) == 200)
         }
     }
 

@@ -52,7 +52,9 @@ typedef enum lk_fault_failure {
   /* The disk is broken: SQLite's I/O error of that call. */
   LK_FAULT_IO_ERROR,
   /* The disk is full. */
-  LK_FAULT_DISK_FULL
+  LK_FAULT_DISK_FULL,
+  /* Only of reads: the file gives fewer bytes than were asked for, and the rest is zeros. */
+  LK_FAULT_SHORT_READ
 } lk_fault_failure;
 
 typedef struct lk_fault_zone lk_fault_zone;
@@ -74,7 +76,7 @@ void lk_fault_delay_syncs(lk_fault_zone *zone, uint32_t microseconds);
 uint64_t lk_fault_calls(lk_fault_zone *zone, lk_fault_call call, lk_fault_file file);
 
 /* After `skip` more calls, `times` calls fail (0: all from then on). A failing call does nothing,
- * except that of a write `byte_count` bytes are still written. It takes the place of what was set for
+ * except that of a write `byte_count` bytes are still written, and of a short read as many read. It takes the place of what was set for
  * the same call before; LK_FAULT_NONE ends it. */
 void lk_fault_fail(lk_fault_zone *zone, lk_fault_call call, lk_fault_file file, uint64_t skip,
                    uint64_t times, lk_fault_failure failure, int byte_count);

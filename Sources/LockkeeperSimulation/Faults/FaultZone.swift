@@ -74,6 +74,8 @@ package final class FaultZone: @unchecked Sendable {
         case diskFull
         /// The disk is full after so many bytes of a write.
         case shortWrite(byteCount: Int)
+        /// Only of reads: the file gives so many bytes and no more.
+        case shortRead(byteCount: Int)
     }
 
     /// Makes a zone of a folder, given by its canonical path.
@@ -121,6 +123,7 @@ package final class FaultZone: @unchecked Sendable {
             case .ioError: (LK_FAULT_IO_ERROR, 0)
             case .diskFull: (LK_FAULT_DISK_FULL, 0)
             case .shortWrite(let byteCount): (LK_FAULT_DISK_FULL, byteCount)
+            case .shortRead(let byteCount): (LK_FAULT_SHORT_READ, byteCount)
             }
         lk_fault_fail(
             zone,
