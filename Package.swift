@@ -251,7 +251,7 @@ let package = Package(
             dependencies: [
                 "LockkeeperDomain", "CLockkeeperPlatform", "LockkeeperPlatform",
                 "CLockkeeperSQLite", "LockkeeperSQLite", "LockkeeperStorage", "Lockkeeper",
-                "LockkeeperState",
+                "LockkeeperMessages", "LockkeeperState",
                 "LockkeeperSimulation",
             ],
             path: "Tests/lockkeeper-store-tool",

@@ -175,4 +175,28 @@ struct MissingFileTests {
             #expect(try await app.inspect("alice").isEmpty)
         }
     }
+
+    // B23
+    @Test(
+        "a database that was deleted beside its log is not made anew: the log stays, and both together have every row"
+    )
+    func deletedBesideLog() async throws {
+        try await withNotes { test, app, session in
+            for number in 1...20 { try await session.note("\(number)") }
+            await app.close()
+            let path = "\(test.root)/accounts/alice/messages-1.db"
+            let log = try FileSystem.contents(of: path + "-wal")
+            #expect(log.count > 20 * 4096)
+            try FileSystem.rename(path, to: path + ".away")
+            let next = try await test.process("next")
+            for _ in 1...2 {
+                await expect(.fileMissing) { _ = try await next.session("alice") }
+                #expect(try FileSystem.status(path) == nil)
+                #expect(try FileSystem.contents(of: path + "-wal") == log)
+            }
+            try FileSystem.rename(path + ".away", to: path)
+            #expect(try await next.session("alice").notes() == (1...20).map(String.init))
+            await next.close()
+        }
+    }
 }

@@ -66,17 +66,24 @@ struct MigrationTests {
         return try FileSystem.list(folder).compactMap { BackupName($0) }
     }
 
+    /// The bytes of every file of a workspace but the locks, which say who is there, and those of the
+    /// log's index, which is void once nobody has the database open.
     private func contents(_ test: TestWorkspace) throws -> [String: [UInt8]] {
-        let folder = "\(test.root)/accounts/alice"
-        // Locks and the log's index are not the store's content.
-        let names = try FileSystem.list(folder).filter {
-            $0.hasSuffix(".db") || $0.hasSuffix("-wal")
-        }
-        return try Dictionary(
-            uniqueKeysWithValues: names.map {
-                ($0, try FileSystem.contents(of: "\(folder)/\($0)"))
+        var contents: [String: [UInt8]] = [:]
+        var folders = [test.root]
+        while let folder = folders.popLast() {
+            for name in try FileSystem.list(folder) where !name.hasSuffix(".locks") {
+                let path = "\(folder)/\(name)"
+                switch try FileSystem.status(path, followingLinks: false)?.kind {
+                case .directory: folders.append(path)
+                case .regular:
+                    let isIndex = name.hasSuffix("-shm")
+                    contents[path] = isIndex ? [] : try FileSystem.contents(of: path)
+                default: break
+                }
             }
-        )
+        }
+        return contents
     }
 
     @Test("steps in SQL and in Swift run once each, a late one with a smaller name too")
@@ -190,8 +197,10 @@ struct MigrationTests {
                     let session = try await older.inspectionSession("alice")
                     _ = try await session.database.read { _ in 0 }
                 }
-                #expect(try contents(test) == bytes)
                 await older.close()
+                let after = try contents(test)
+                let changed = Set(bytes.keys).union(after.keys).filter { bytes[$0] != after[$0] }
+                #expect(changed.isEmpty, "\(changed.sorted())")
             }
         }
     }

@@ -2,6 +2,7 @@ import CLockkeeperSQLite
 import Glibc
 import Lockkeeper
 import LockkeeperDomain
+import LockkeeperMessages
 import LockkeeperPlatform
 import LockkeeperSimulation
 import LockkeeperState
@@ -13,6 +14,7 @@ import Synchronization
 ///     session ID       opens the workspace, then, in the middle of which it may die, a session
 ///     remove ID        opens the workspace, then, in the middle of which it may die, removes the account
 ///     migrate ID       the same with a program that has a schema of its own, ``polls``
+///     library ID       the same with a program that knows messages and settings
 ///     restore ID FILE  the same with a backup
 ///     media ID         opens the account, then, in the middle of which it may die, adds a large file, gives
 ///                      it other content, and evicts it
@@ -44,8 +46,10 @@ enum TaskTool {
                 try arm(point, zone)
                 try await workspace.removeAccount(AccountID(words[1]))
                 await workspace.close()
-            case ("migrate", 3):
-                let workspace = try await open(root, [polls])
+            case ("migrate", 3), ("library", 3):
+                let schemas: [Schema] =
+                    words[0] == "library" ? [.messages, .state] : [polls]
+                let workspace = try await open(root, schemas)
                 try arm(point, zone)
                 try await workspace.migrate(AccountID(words[1]))
                 await workspace.close()

@@ -80,6 +80,71 @@ extension RealProcesses {
             }
         }
 
+        /// The names of the library's steps that a store has, and what its schema is then.
+        private struct LibraryState: Hashable {
+            let steps: [String]
+            let schema: [String]
+
+            init(_ path: String) throws {
+                let connection = try PlainDatabase.open(path, .readOnly)
+                defer { try? connection.close() }
+                func strings(_ sql: String) throws -> [String] {
+                    let select = try connection.prepare(sql)
+                    var strings: [String] = []
+                    while try select.step() { strings.append(select.string(0)) }
+                    return strings
+                }
+                steps = try strings(
+                    "SELECT owner || ' ' || name FROM lk_migration ORDER BY applied_at, owner, name"
+                ).sorted()
+                schema = try strings(
+                    "SELECT type || ' ' || name || ' ' || ifnull(sql, '') FROM sqlite_schema ORDER BY 1"
+                )
+            }
+        }
+
+        @Test(
+            "the library's own steps: killed at any statement and any change of a file, each store has the tables of whole steps, and the next process goes on by itself"
+        )
+        func library() async throws {
+            try await SharedEntries.with { entries in
+                try await entries.insert(1)
+                await entries.app.close()
+                let before = "\(entries.root).before"
+                try await onOwnThread { try copyTree(entries.root, to: before) }
+                defer { try? FileSystem.removeTree(before) }
+                let folder = "\(entries.root)/accounts/alice"
+                // What each number of steps looks like, by file.
+                var known: [String: Set<LibraryState>] = [:]
+                var complete: Set<LibraryState> = []
+                let counts = try await killAtEachPoint(
+                    entries.root,
+                    ["library", "alice"],
+                    of: [.statement, .change],
+                    stride: 31
+                ) {
+                    try await onOwnThread { try copyTree(before, to: entries.root) }
+                } judge: { comment in
+                    for kind in ["messages", "settings"] {
+                        let state = try LibraryState("\(folder)/\(kind)-1.db")
+                        known["\(kind) \(state.steps)", default: []].insert(state)
+                    }
+                    let said = try await onOwnThread {
+                        try LineProcess.task(entries.root, ["library", "alice", "change=100000"])
+                            .hear()
+                    }
+                    #expect(said == "done", comment)
+                    complete.insert(try LibraryState("\(folder)/messages-1.db"))
+                    #expect(damageOf("\(folder)/messages-1.db", rows: [1]) == nil, comment)
+                }
+                // The same steps have always made the same tables.
+                #expect(known.values.allSatisfy { $0.count == 1 }, "\(known)")
+                #expect(complete.count == 1)
+                #expect(counts[0] > 2 && counts[1] > 0, "\(counts)")
+                if isWholeRun { #expect(known.count > 5) }
+            }
+        }
+
         @Test(
             "a restoring that is killed at any point leaves what was or what is to be, and another one goes through"
         )
@@ -149,4 +214,12 @@ extension RealProcesses {
             }
         }
     }
+}
+
+/// Makes a folder what another one is. Blocks.
+private func copyTree(_ source: String, to target: String) throws {
+    struct Failed: Error {}
+    try? FileSystem.removeTree(target)
+    let copy = try ChildProcess(program: "cp", arguments: ["-a", source, target])
+    guard try copy.wait() == .exited(0) else { throw Failed() }
 }
