@@ -85,17 +85,24 @@ private struct SurroundingsLook {
     /// others may write, is what the next process fails at (B29); two names of one database are two
     /// logs (B27).
     private mutating func lookAtFiles() throws {
-        for folder in [workspace.root, paths.directory] {
-            try look(at: folder)
-            for name in try FileSystem.list(folder).sorted() { try look(at: "\(folder)/\(name)") }
+        try look(at: workspace.root)
+        for name in try FileSystem.list(workspace.root).sorted() {
+            try look(at: "\(workspace.root)/\(name)")
         }
-        for folder in [workspace.paths.accounts, paths.backups, paths.damaged] {
-            try look(at: folder)
+        try lookAtTree(paths.directory)
+    }
+
+    private mutating func lookAtTree(_ folder: String) throws {
+        guard try look(at: folder)?.kind == .directory else { return }
+        for name in try FileSystem.list(folder).sorted() {
+            try lookAtTree("\(folder)/\(name)")
         }
     }
 
-    private mutating func look(at path: String) throws {
-        guard let status = try FileSystem.status(path, followingLinks: false) else { return }
+    /// - Returns: what it is; `nil` where it is gone meanwhile.
+    @discardableResult
+    private mutating func look(at path: String) throws -> FileStatus? {
+        guard let status = try FileSystem.status(path, followingLinks: false) else { return nil }
         if status.userID != Environment.userID {
             find(
                 "file-owner",
@@ -129,6 +136,7 @@ private struct SurroundingsLook {
                 "Remove the other names ('find -samefile' finds them), or copy the file instead."
             )
         }
+        return status
     }
 
     private mutating func lookAtLeftovers() throws {

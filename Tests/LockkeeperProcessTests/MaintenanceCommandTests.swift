@@ -53,7 +53,10 @@ struct MaintenanceCommandTests {
         try FileSystem.replaceFile(at: file, with: [1])
         let found = try await workspace.run(["doctor", "--json"])
         #expect(found.status == .exited(1))
-        #expect(try PrintedObject(found.lines[0]).object("facts").has("sqlite"))
+        let facts = try PrintedObject(found.lines[0]).object("facts")
+        for name in ["lockkeeper", "sqlite", "schema-messages-messages", "free-bytes"] {
+            #expect(facts.has(name), "\(name)")
+        }
         let finding = try PrintedObject(try #require(found.lines.dropFirst().first))
         #expect(finding.string("code") == "leftover" && finding.string("subject") == file)
         let status = try await workspace.run(["status", "--json"])
@@ -67,6 +70,39 @@ struct MaintenanceCommandTests {
                 "settings quick 0", "settings deep 0",
             ]
         )
+    }
+
+    // B28
+    @Test(
+        "a process in another mount namespace that has the folder elsewhere meets the same locks",
+        .enabled(if: Environment.userID == 0, "mounting takes root")
+    )
+    func namespaces() async throws {
+        let workspace = try await TestWorkspace()
+        let elsewhere = workspace.folder.path("elsewhere")
+        try FileSystem.makeDirectory(elsewhere)
+        func inside(_ arguments: [String], _ input: [UInt8]) async throws -> CommandRunner.Result {
+            let script = #"mount --bind "$1" "$2" && shift 2 && exec "$0" "$@""#
+            let command = try RunningCommand(
+                ["-m", "sh", "-c", script, CommandRunner.program, workspace.root, elsewhere]
+                    + arguments + ["--root", elsewhere],
+                program: "unshare"
+            )
+            command.send(input, lineCount: 0)
+            command.closeInput()
+            return await command.end()
+        }
+        let host = try workspace.start(["host"])
+        #expect(await host.nextLine() != nil)
+        let refused = try await inside(["host"], [])
+        #expect(refused.status == .exited(69), "\(refused.errorText)")
+        #expect(refused.errorText.contains("\(host.process.pid)"), "\(refused.errorText)")
+        #expect(try await inside(["ingest"], line(1)).status == .exited(0))
+        #expect(try await workspace.run(["ingest"], input: line(2)).status == .exited(0))
+        #expect(try await inside(["export"], []).lines.count == 2)
+        try host.process.signal(.terminate)
+        _ = await host.end()
+        try await workspace.expectSound()
     }
 
     // B29

@@ -28,6 +28,10 @@ struct SurroundingsTests {
             #expect(
                 facts.isSuperset(of: ["file-system", "free-bytes", "sqlite", "sees-lost-writes"])
             )
+            let document = "\(folder(test))/documents/note.json"
+            try FileSystem.makeDirectory("\(folder(test))/documents")
+            try FileSystem.replaceFile(at: document, with: [1])
+            chmod(document, 0o640)
             let file = "\(folder(test))/messages-1.db"
             link(file, "\(test.root)/other-name.db")
             chmod(file + "-wal", 0o644)
@@ -38,8 +42,9 @@ struct SurroundingsTests {
             }
             #expect(
                 found == [
-                    "file-links other-name.db", "file-link messages-0.db",
-                    "file-links messages-1.db", "file-mode messages-1.db-wal",
+                    "file-links other-name.db", "file-mode note.json",
+                    "file-link messages-0.db", "file-links messages-1.db",
+                    "file-mode messages-1.db-wal",
                     "leftover messages-0.db",
                 ]
             )

@@ -41,7 +41,8 @@ struct DoctorCommand: Command {
             let foreign = try await workspace.foreignProcesses(of: account).map(\.finding)
             let state = try await StateLook(account, in: workspace, deep: isDeep)
             return (
-                surroundings.facts.map { ($0.name, $0.value) } + state.facts,
+                [("lockkeeper", Program.version)]
+                    + surroundings.facts.map { ($0.name, $0.value) } + state.facts,
                 inspected + foreign + surroundings.findings + state.findings
             )
         }
