@@ -60,6 +60,7 @@ enum CommandList {
         BenchSubscribersCommand.self,
         BenchPageCommand.self,
         BenchMediaCommand.self,
+        BenchOpenCommand.self,
         BenchWorkerCommand.self,
         BenchNoticeWorkerCommand.self,
         SimulateSwitchCommand.self,

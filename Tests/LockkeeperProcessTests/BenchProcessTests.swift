@@ -2,8 +2,10 @@ import LockkeeperPlatform
 import LockkeeperSimulation
 import Testing
 
+private let isWholeRun = Environment.variable("LOCKKEEPER_TEST_ALL") != nil
+
 /// The benchmarks, tiny: they must not rot between two releases. Their figures are not judged here,
-/// because the machine has other work.
+/// because the machine has other work, but for a ratio that holds on any.
 @Suite(
     "Benchmarks run with real processes and lose nothing that they acknowledged",
     .serialized
@@ -93,6 +95,24 @@ struct BenchProcessTests {
             .run()
         }
         #expect(report.threadRatio > 0 && report.awaitedRatio > 0)
+    }
+
+    @Test(
+        "opening takes as long with many messages as with few, within twice, and a long log is no hindrance"
+    )
+    func open() async throws {
+        var plan = OpenPlan()
+        plan.manyCount = isWholeRun ? 200_000 : 20_000
+        plan.openCount = 25
+        plan.logByteCount = 16 * 1024 * 1024
+        let planned = plan
+        let report = try await Self.withFolder { root in
+            try await OpenRun(planned, root: root) { _ in }.run()
+        }
+        #expect(report.ratio < 2, "\(report.lines)")
+        let longLog = try #require(report.longLog)
+        #expect(longLog.byteCount >= plan.logByteCount)
+        #expect(longLog.toWrite < .seconds(5), "\(report.lines)")
     }
 
     private static func withFolder<Value>(_ body: (String) async throws -> Value) async throws

@@ -1,0 +1,175 @@
+import Lockkeeper
+import LockkeeperDomain
+import LockkeeperMessages
+import LockkeeperPlatform
+
+/// What a measurement of openings does.
+package struct OpenPlan: Sendable {
+    /// Messages of the small store.
+    package var fewCount = 1000
+    /// Messages of the large one.
+    package var manyCount = 5_000_000
+    /// How often each of them is opened.
+    package var openCount = 50
+    /// Size of the log that the large one is left with in the end; 0 for none.
+    package var logByteCount: Int64 = 500 * 1024 * 1024
+
+    /// A plan with the values that are measured where nothing else is asked for.
+    package init() {}
+}
+
+/// Measures how long it takes to open an account of few messages and one of many, from nothing to the
+/// head of the commit log; and one whose log nobody has copied for long, as a process leaves it that
+/// was killed.
+package struct OpenRun: Sendable {
+    private let plan: OpenPlan
+    private let root: String
+    private let note: @Sendable (String) -> Void
+    private let clock = SystemClock()
+
+    /// Messages of one batch.
+    private static let batchCount = 1000
+    /// How long a log is waited for to be emptied.
+    private static let restMax: Duration = .seconds(120)
+
+    /// A run that has not begun.
+    ///
+    /// - Parameters:
+    ///   - root: an empty folder on the disk that is to be measured.
+    ///   - note: told of each step.
+    package init(
+        _ plan: OpenPlan,
+        root: String,
+        note: @escaping @Sendable (String) -> Void
+    ) {
+        precondition(plan.fewCount > 0 && plan.manyCount > 0 && plan.openCount > 0, "something")
+        self.plan = plan
+        self.root = root
+        self.note = note
+    }
+
+    /// Measures.
+    ///
+    /// - Throws: ``SimulationError/lost(acknowledged:stored:)`` where an opening finds another head than
+    ///   the one that was left; what the stores throw.
+    package func run() async throws -> OpenReport {
+        let folder = try FileSystem.canonicalPath(root)
+        let few = try await make("few", in: folder, messageCount: plan.fewCount)
+        let many = try await make("many", in: folder, messageCount: plan.manyCount)
+        var (fewTimes, manyTimes): ([Duration], [Duration]) = ([], [])
+        for round in 0..<plan.openCount {
+            // The one that goes first does not always go first.
+            if round.isMultiple(of: 2) { fewTimes.append(try await open(few).time) }
+            manyTimes.append(try await open(many).time)
+            if !round.isMultiple(of: 2) { fewTimes.append(try await open(few).time) }
+        }
+        var report = OpenReport(few: fewTimes, many: manyTimes)
+        note(report.lines[0])
+        if plan.logByteCount > 0 {
+            report.longLog = try await openWithLongLog(many)
+        }
+        return report
+    }
+
+    /// A store that nobody has open, and where its commit log ends.
+    private struct Store {
+        let folder: String
+        let head: Position
+        let messageCount: Int
+    }
+
+    private func make(_ name: String, in root: String, messageCount: Int) async throws -> Store {
+        let folder = "\(root)/\(name)"
+        try FileSystem.makeDirectory(folder, mode: 0o700)
+        try await BenchWorker.makeAccount(in: folder)
+        let workspace = try await BenchWorker.open(folder, name: "filler")
+        let session = try await workspace.session(BenchWorker.account)
+        let store = try MessageStore(session)
+        var messages = BenchMessages(number: 0)
+        var left = messageCount
+        while left > 0 {
+            let count = min(left, Self.batchCount)
+            try await store.ingest(messages.next(count), durability: .committed)
+            left -= count
+            if left % 500_000 == 0 { note("\(name): \(left) messages to store") }
+        }
+        let head = try await session.database.head()
+        await workspace.close()
+        try await rest(folder)
+        return Store(folder: folder, head: head, messageCount: messageCount)
+    }
+
+    /// Has a host empty the log, as it does where nobody writes: how long it is is another question than
+    /// how many messages there are.
+    private func rest(_ folder: String) async throws {
+        var limits = Limits()
+        limits.checkpointIdleAfter = .zero
+        limits.slowPollInterval = .milliseconds(20)
+        let workspace = try await BenchWorker.open(folder, name: "rest", limits: limits)
+        let host = try await workspace.serve()
+        let deadline = Deadline(after: Self.restMax, from: clock.now())
+        while try await workspace.status().accounts[0].logByteCount > 0 {
+            guard !deadline.hasPassed(at: clock.now()) else {
+                throw SimulationError.tookTooLong(
+                    process: "host",
+                    awaited: "an empty log",
+                    lastErrors: []
+                )
+            }
+            try await Task.sleep(for: limits.slowPollInterval)
+        }
+        await host.close()
+        await workspace.close()
+    }
+
+    /// Opens a store as a process does that has just come, and closes it again, which is not measured.
+    private func open(_ store: Store) async throws -> (time: Duration, toWrite: Duration?) {
+        try await open(store, writes: false)
+    }
+
+    /// - Parameter writes: whether to commit a message as well.
+    private func open(
+        _ store: Store,
+        writes: Bool
+    ) async throws -> (time: Duration, toWrite: Duration?) {
+        let start = clock.now()
+        let workspace = try await BenchWorker.open(store.folder, name: "opener")
+        let session = try await workspace.session(BenchWorker.account)
+        let head = try await session.database.head()
+        let time = clock.now().duration(since: start)
+        guard head.commit >= store.head.commit else {
+            throw SimulationError.lost(
+                acknowledged: Int(store.head.commit.rawValue),
+                stored: Int(head.commit.rawValue)
+            )
+        }
+        var toWrite: Duration?
+        if writes {
+            var messages = BenchMessages(number: 2)
+            try await MessageStore(session).ingest(messages.next(1))
+            toWrite = clock.now().duration(since: start)
+        }
+        await workspace.close()
+        return (time, toWrite)
+    }
+
+    /// Makes the log long, with nobody who copies it, and lets go of it without copying: what a process
+    /// leaves that is killed is the same, and its index is void either way.
+    private func openWithLongLog(_ store: Store) async throws -> OpenReport.LongLog {
+        var limits = Limits()
+        limits.checkpointFrameCountWithoutHost = .max
+        limits.logByteCountDegraded = .max
+        let workspace = try await BenchWorker.open(store.folder, name: "filler", limits: limits)
+        let messages = try MessageStore(try await workspace.session(BenchWorker.account))
+        var source = BenchMessages(number: 1)
+        var byteCount: Int64 = 0
+        repeat {
+            try await messages.ingest(source.next(Self.batchCount), durability: .committed)
+            byteCount = try await workspace.status().accounts[0].logByteCount
+        } while byteCount < plan.logByteCount
+        await workspace.close()
+        note("the log has \(byteCount) bytes")
+        let (time, toWrite) = try await open(store, writes: true)
+        return OpenReport.LongLog(byteCount: byteCount, opening: time, toWrite: toWrite ?? time)
+    }
+}
