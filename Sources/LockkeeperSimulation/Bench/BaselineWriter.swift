@@ -36,7 +36,8 @@ struct BaselineWriter: ~Copyable {
     ) throws(SimulationError) {
         var code: Int32 = 0
         let milliseconds = Int32(busyTimeout.wholeNanoseconds / 1_000_000)
-        guard let writer = lk_baseline_open(path, vfs, milliseconds, Int32(number), 1, 1, &code) else {
+        guard let writer = lk_baseline_open(path, vfs, milliseconds, Int32(number), 1, 1, &code)
+        else {
             throw .baselineFailed(path: path, code: code)
         }
         self.writer = writer
