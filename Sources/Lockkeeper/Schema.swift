@@ -29,6 +29,8 @@ public struct Schema: Sendable {
     package let upkeep: [UpkeepStep]
     /// What people should know of an account's tables, as sentences.
     package let notes: @Sendable (Connection) throws -> [String]
+    /// What is to be done for its tables when their file is damaged.
+    package let salvage: SalvagePlan
 
     /// The SQL of all migrations in their order: what an empty database becomes.
     package var sql: String { migrations.compactMap(\.sql).joined(separator: "\n") }
@@ -41,7 +43,8 @@ public struct Schema: Sendable {
         probes: @escaping @Sendable (AccountInfo) -> [StoreInspection.Probe] = { _ in [] },
         bookkeeping: Set<String> = [],
         upkeep: [UpkeepStep] = [],
-        notes: @escaping @Sendable (Connection) throws -> [String] = { _ in [] }
+        notes: @escaping @Sendable (Connection) throws -> [String] = { _ in [] },
+        salvage: SalvagePlan = SalvagePlan()
     ) {
         self.owner = owner
         self.kind = kind
@@ -51,6 +54,7 @@ public struct Schema: Sendable {
         self.bookkeeping = bookkeeping
         self.upkeep = upkeep
         self.notes = notes
+        self.salvage = salvage
     }
 
     /// The tables of an app, which stand beside Lockkeeper's in the account's database.
@@ -63,7 +67,12 @@ public struct Schema: Sendable {
     /// - Parameters:
     ///   - owner: the app's name; not "lockkeeper", "messages" or "state". A program error otherwise.
     ///   - migrations: at least one; two of one name are a program error.
-    public init(owner: String, migrations: [SchemaMigration]) {
+    ///   - recovery: what is to be done for the tables when their file is damaged.
+    public init(
+        owner: String,
+        migrations: [SchemaMigration],
+        recovery: SchemaRecovery? = nil
+    ) {
         precondition(
             !owner.isEmpty && !["lockkeeper", "messages", "state"].contains(owner),
             "'\(owner)' cannot own an app's schema"
@@ -73,7 +82,11 @@ public struct Schema: Sendable {
             Set(migrations.map(\.name)).count == migrations.count,
             "two migrations of '\(owner)' have one name"
         )
-        self.init(owner: owner, migrations: migrations.map { $0.migration(of: owner) })
+        self.init(
+            owner: owner,
+            migrations: migrations.map { $0.migration(of: owner) },
+            salvage: recovery?.plan(of: owner) ?? SalvagePlan()
+        )
     }
 }
 

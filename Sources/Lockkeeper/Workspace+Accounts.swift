@@ -116,6 +116,7 @@ extension Workspace {
     ///
     /// - Parameter drainsInbox: whether packets that are kept as files are applied first.
     func openSession(_ id: AccountID, drainsInbox: Bool = true) throws -> Session {
+        try continueRecovery(of: id)
         try finishPendingSwitch(concerning: id)
         try replaceDistrustedFiles(of: id)
         let record = try registry.record(of: id)
@@ -149,6 +150,7 @@ extension Workspace {
     ///   activated, so that there is nothing to read.
     public func inspectionSession(_ id: AccountID) async throws -> Session {
         try await work { workspace in
+            try workspace.continueRecovery(of: id)
             let info = AccountInfo(try workspace.registry.record(of: id))
             let token = FencingToken(account: id, generation: info.generation)
             return try SessionBuilder(workspace: workspace, info: info, token: token)

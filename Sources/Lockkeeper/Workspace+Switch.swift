@@ -23,6 +23,7 @@ extension Workspace {
     func changeAccounts(from old: AccountID?, to new: AccountID?) throws {
         let deadline = deadlineOfOpening()
         try membership.underSwitch(until: deadline) {
+            for account in [old, new] { if let account { try continueRecovery(of: account) } }
             try finishIntent(deadline: deadline)
             for account in [old, new] {
                 if let account { try replaceDistrustedFiles(of: account, until: deadline) }

@@ -54,6 +54,7 @@ enum CommandList {
         MigrateCommand.self,
         BackupCommand.self,
         RestoreCommand.self,
+        RepairCommand.self,
         DemoCommand.self,
         BenchContentionCommand.self,
         BenchNotifyCommand.self,

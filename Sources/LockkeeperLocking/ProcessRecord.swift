@@ -45,8 +45,10 @@ package enum ProcessActivity: UInt8, Sendable, Hashable, CaseIterable {
     case migrating = 8
     /// Switching accounts.
     case switching = 9
-    /// Recovering, restoring, re-keying or removing.
+    /// Restoring, re-keying or removing.
     case excluding = 10
+    /// Recovering a damaged database.
+    case recovering = 11
 
     /// The participle for people.
     package var name: String {
@@ -62,6 +64,7 @@ package enum ProcessActivity: UInt8, Sendable, Hashable, CaseIterable {
         case .migrating: "migrating"
         case .switching: "switching"
         case .excluding: "in exclusive work"
+        case .recovering: "recovering"
         }
     }
 }

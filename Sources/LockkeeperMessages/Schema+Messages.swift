@@ -20,7 +20,8 @@ extension Schema {
             probes: { MessageInspection.probes(for: $0) + [SearchInspection.probe] },
             bookkeeping: SearchLibrary.tables,
             upkeep: [MessageStore.expiryUpkeep, MessageStore.searchUpkeep],
-            notes: { try SearchStatus(reading: $0).notes }
+            notes: { try SearchStatus(reading: $0).notes },
+            salvage: MessageSalvage.plan
         )
     }
 }

@@ -31,6 +31,12 @@ package struct ResultCode: RawRepresentable, Sendable, Hashable, CustomStringCon
         ResultCode.busy ~= self || self == .lockedSharedCache || .protocolError ~= self
     }
 
+    /// Whether the file ends before a page of it, or the disk says that what it read is not what was
+    /// written. A disk that fails otherwise may do better the next time.
+    package var isUnreadable: Bool {
+        [.ioErrorShortRead, .ioErrorData, .ioErrorCorruptFileSystem].contains(self)
+    }
+
     /// Matches a code against a pattern: a primary pattern stands for all of its extended codes.
     package static func ~= (pattern: ResultCode, code: ResultCode) -> Bool {
         pattern == code || pattern == code.primary
@@ -49,6 +55,9 @@ package struct ResultCode: RawRepresentable, Sendable, Hashable, CustomStringCon
     package static let readOnly = ResultCode(SQLITE_READONLY)
     package static let interrupt = ResultCode(SQLITE_INTERRUPT)
     package static let ioError = ResultCode(SQLITE_IOERR)
+    package static let ioErrorShortRead = ResultCode(SQLITE_IOERR, 2)
+    package static let ioErrorData = ResultCode(SQLITE_IOERR, 32)
+    package static let ioErrorCorruptFileSystem = ResultCode(SQLITE_IOERR, 33)
     package static let ioErrorSync = ResultCode(SQLITE_IOERR, 4)
     /// The log's index cannot be made longer: the disk is full.
     package static let ioErrorIndexSize = ResultCode(SQLITE_IOERR, 19)

@@ -54,6 +54,7 @@ extension Registry {
             let removal = PendingRemoval(id: id, directory: record.directory)
             try insert(removal)
             try run("DELETE FROM lk_account WHERE id = ?1", on: id)
+            try forgetRecovery(of: id)
             return removal
         }
     }

@@ -64,6 +64,7 @@ package final class Registry {
                 ) WITHOUT ROWID;
                 """
         ),
+        recoveryMigration,
     ]
 
     /// Whether a registry is to be there already.
@@ -213,14 +214,8 @@ package final class Registry {
         of id: AccountID
     ) throws(StorageError) {
         try transaction { () throws(StorageError) in
-            let record = try known(id)
-            guard generation > record.generation else {
-                throw .malformedRegistry(
-                    reason: "generation \(generation) comes after \(record.generation)"
-                )
-            }
-            for (kind, number) in files { try setFile(kind, number, of: record) }
-            try writeState(record.state, generation, id)
+            try replaceFiles(files, at: generation, of: id)
+            try reduceRecovery(of: id, by: Set(files.keys))
         }
     }
 
@@ -278,6 +273,21 @@ package final class Registry {
             connection.rollBack()
             throw error
         }
+    }
+
+    func replaceFiles(
+        _ files: [StoreKind: Int64],
+        at generation: Generation,
+        of id: AccountID
+    ) throws(StorageError) {
+        let record = try known(id)
+        guard generation > record.generation else {
+            throw .malformedRegistry(
+                reason: "generation \(generation) comes after \(record.generation)"
+            )
+        }
+        for (kind, number) in files { try setFile(kind, number, of: record) }
+        try writeState(record.state, generation, id)
     }
 
     func known(_ id: AccountID) throws(StorageError) -> AccountRecord {

@@ -80,7 +80,7 @@ package enum StorageError: Error, Sendable, CustomStringConvertible {
         switch self {
         case .notAStore, .fenceMissing, .wrongAccount, .logDamaged: true
         case .sqlite(let error):
-            [.notADatabase, .corrupt].contains { $0 ~= error.code }
+            [.notADatabase, .corrupt].contains { $0 ~= error.code } || error.code.isUnreadable
         case .migrationFailed(_, _, let cause):
             switch cause {
             case let error as StorageError: error.isDamage

@@ -167,7 +167,7 @@ package enum StoreFile {
 
     /// Takes a file's name, which only one process can do, with the permissions that SQLite then
     /// gives to the log and its index as well.
-    private static func reserve(_ path: String) throws(StorageError) {
+    static func reserve(_ path: String) throws(StorageError) {
         do throws(SystemCallError) {
             _ = try FileDescriptor(opening: path, [.readWrite, .create, .exclusive, .noFollow])
         } catch {
@@ -176,7 +176,7 @@ package enum StoreFile {
         }
     }
 
-    private static func connect(
+    static func connect(
         _ path: String,
         _ purpose: Purpose,
         _ environment: StoreEnvironment,

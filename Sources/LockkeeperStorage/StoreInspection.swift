@@ -47,6 +47,15 @@ package struct StoreInspection: Sendable {
             self.remedy = remedy
         }
 
+        /// Whether it says that the file itself is damaged, and not what somebody made of it.
+        package var isDamage: Bool {
+            code.hasPrefix("file.") && code != "file.unavailable" || code.hasPrefix("fence.")
+                || code.hasPrefix("commit-log.")
+        }
+
+        /// Whether it says that something could not be looked at, for a reason that is no damage.
+        package var isOfEnvironment: Bool { code == "file.unavailable" }
+
         /// Whether it says that a migration is yet to be applied, which opening the store does.
         package var isPendingMigration: Bool { code == StoreInspection.pendingMigration }
 
@@ -72,7 +81,7 @@ package struct StoreInspection: Sendable {
     private static let pendingMigration = "schema.pending"
 
     private static let keepFiles =
-        "copy the account's folder away as it is; this version finds damage and repairs none"
+        "repair the account, which deletes nothing; until then leave its files as they are"
 
     private let migrator: Migrator
     private let probes: [Probe]
@@ -371,7 +380,11 @@ package struct StoreInspection: Sendable {
             case StorageError.migrationChanged: ("schema.changed", "use the program that made it")
             case StorageError.fenceMissing, StorageError.notAStore: ("fence.missing", keepFiles)
             case StorageError.malformedCommit: ("commit-log.row", Self.keepFiles)
-            default: ("file.unreadable", Self.keepFiles)
+            case let error as StorageError where error.isDamage:
+                ("file.unreadable", Self.keepFiles)
+            case let error as SQLiteError where StorageError.sqlite(error).isDamage:
+                ("file.unreadable", Self.keepFiles)
+            default: ("file.unavailable", "look at what is said here, and try again")
             }
         return Finding(code: code, subject: subject, explanation: "\(error)", remedy: remedy)
     }

@@ -24,13 +24,13 @@ package struct TableRebuild {
     ///
     /// - Throws: ``SQLiteError`` when a statement is refused, or when not every row arrives.
     package func run(on connection: Connection) throws(SQLiteError) {
-        let (old, new) = (Self.quoted(table), Self.quoted("new_\(table)"))
+        let (old, new) = (quoted(table), quoted("new_\(table)"))
         // 3. Indexes and triggers go with the table, so their texts are kept.
         let texts = try texts(on: connection)
         let counter = try counter(on: connection)
         // 4., 5. The new table and its rows.
         try connection.execute("CREATE TABLE \(new) \(definition)")
-        var names = columns.map { Self.quoted($0.name) }
+        var names = columns.map { quoted($0.name) }
         var expressions = columns.map(\.expression)
         if try keepsRowIDsApart(on: connection, new) {
             names.append("rowid")
@@ -106,7 +106,7 @@ package struct TableRebuild {
         on connection: Connection,
         _ new: String
     ) throws(SQLiteError) -> Bool {
-        for name in [Self.quoted(table), new] {
+        for name in [quoted(table), new] {
             do throws(SQLiteError) {
                 try connection.prepare("SELECT rowid FROM \(name)").finish()
             } catch {
@@ -120,9 +120,5 @@ package struct TableRebuild {
             }
         }
         return true
-    }
-
-    private static func quoted(_ name: String) -> String {
-        "\"\(name.replacing("\"", with: "\"\""))\""
     }
 }

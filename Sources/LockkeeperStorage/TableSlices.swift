@@ -52,7 +52,7 @@ struct TableSlices {
 
     private init(_ name: String, _ connection: Connection) throws(SQLiteError) {
         self.name = name
-        let info = try connection.prepare("PRAGMA table_info(\(Self.quoted(name)))")
+        let info = try connection.prepare("PRAGMA table_info(\(quoted(name)))")
         var columns: [(String, Bool)] = []
         while try info.step() { columns.append((info.string(1), info.int64(3) == 1)) }
         self.columns = columns
@@ -80,7 +80,7 @@ struct TableSlices {
     ///
     /// - Returns: what SQLite says is wrong.
     func check(_ connection: Connection) throws(SQLiteError) -> [String] {
-        let statement = try connection.prepare("PRAGMA quick_check(\(Self.quoted(name)))")
+        let statement = try connection.prepare("PRAGMA quick_check(\(quoted(name)))")
         var sentences: [String] = []
         while try statement.step() { sentences.append(statement.string(0)) }
         return sentences == ["ok"] ? [] : sentences
@@ -94,13 +94,13 @@ struct TableSlices {
         _ pace: InspectionPace,
         _ connection: Connection
     ) throws(SQLiteError) -> (last: Int64?, sentences: [String]) {
-        let required = columns.filter(\.isNotNull).map { "sum(\(Self.quoted($0.name)) IS NULL)" }
-        let bytes = columns.map { "sum(length(CAST(\(Self.quoted($0.name)) AS BLOB)))" }
-        let names = columns.map { Self.quoted($0.name) }.joined(separator: ", ")
+        let required = columns.filter(\.isNotNull).map { "sum(\(quoted($0.name)) IS NULL)" }
+        let bytes = columns.map { "sum(length(CAST(\(quoted($0.name)) AS BLOB)))" }
+        let names = columns.map { quoted($0.name) }.joined(separator: ", ")
         let select = try connection.prepare(
             """
             SELECT max(r), \((required + bytes).joined(separator: ", ")) FROM (
-                SELECT rowid AS r, \(names) FROM \(Self.quoted(name)) NOT INDEXED
+                SELECT rowid AS r, \(names) FROM \(quoted(name)) NOT INDEXED
                 WHERE rowid > ?1 ORDER BY rowid LIMIT ?2)
             """
         )
@@ -123,15 +123,15 @@ struct TableSlices {
     ) throws(SQLiteError) -> [Connection.ForeignKeyViolation] {
         var violations: [Connection.ForeignKeyViolation] = []
         for key in try foreignKeys(connection) {
-            let given = key.columns.map { "c.\(Self.quoted($0)) IS NOT NULL" }
+            let given = key.columns.map { "c.\(quoted($0)) IS NOT NULL" }
             let same = zip(key.columns, key.parentColumns).map { column, parent in
-                "p.\(parent) = c.\(Self.quoted(column))"
+                "p.\(parent) = c.\(quoted(column))"
             }
             let select = try connection.prepare(
                 """
-                SELECT c.rowid FROM \(Self.quoted(name)) c NOT INDEXED
+                SELECT c.rowid FROM \(quoted(name)) c NOT INDEXED
                 WHERE c.rowid BETWEEN ?1 AND ?2 AND \(given.joined(separator: " AND "))
-                    AND NOT EXISTS (SELECT 1 FROM \(Self.quoted(key.parent)) p
+                    AND NOT EXISTS (SELECT 1 FROM \(quoted(key.parent)) p
                         WHERE \(same.joined(separator: " AND "))) LIMIT 100
                 """
             )
@@ -158,7 +158,7 @@ struct TableSlices {
     }
 
     private func foreignKeys(_ connection: Connection) throws(SQLiteError) -> [ForeignKey] {
-        let list = try connection.prepare("PRAGMA foreign_key_list(\(Self.quoted(name)))")
+        let list = try connection.prepare("PRAGMA foreign_key_list(\(quoted(name)))")
         var keys: [Int64: ForeignKey] = [:]
         while try list.step() {
             let parent = list.string(2)
@@ -167,7 +167,7 @@ struct TableSlices {
             key.parentColumns.append(
                 list.isNull(4)
                     ? try primaryKey(of: parent, at: list.int64(1), connection)
-                    : Self.quoted(list.string(4))
+                    : quoted(list.string(4))
             )
             keys[list.int64(0)] = key
         }
@@ -179,14 +179,10 @@ struct TableSlices {
         at index: Int64,
         _ connection: Connection
     ) throws(SQLiteError) -> String {
-        let info = try connection.prepare("PRAGMA table_info(\(Self.quoted(table)))")
+        let info = try connection.prepare("PRAGMA table_info(\(quoted(table)))")
         while try info.step() {
-            if info.int64(5) == index + 1 { return Self.quoted(info.string(1)) }
+            if info.int64(5) == index + 1 { return quoted(info.string(1)) }
         }
         return "rowid"
-    }
-
-    private static func quoted(_ name: String) -> String {
-        "\"\(name.replacing("\"", with: "\"\""))\""
     }
 }

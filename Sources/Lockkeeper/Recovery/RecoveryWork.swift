@@ -1,0 +1,308 @@
+import LockkeeperDomain
+import LockkeeperLocking
+import LockkeeperPlatform
+import LockkeeperSQLite
+import LockkeeperStorage
+
+/// Does what a ``RecoveryStateMachine`` says, for who is alone with the account and under SWITCH (5.8).
+///
+/// ```
+/// accounts/<directory>/
+///   messages-2.db                           what was made, once it is published
+///   damaged/recovery-<n>/messages-1.db …    the damaged set, as it was
+///                        report.json .txt   what was kept, and what was lost
+/// ```
+struct RecoveryWork {
+    let workspace: Workspace
+    let attachment: AccountAttachment
+    let deadline: Deadline
+    let progress: (RepairProgress) -> Void
+
+    /// What was made, and not published yet.
+    private struct Made {
+        var numbers: [StoreKind: Int64] = [:]
+        var reports: [StoreKind: SalvageReport] = [:]
+    }
+
+    /// Carries a recovery to its end.
+    ///
+    /// - Parameter sound: the connections that prove that nobody else has the files open, of files that
+    ///   could be opened. Those of damaged ones are closed here.
+    /// - Returns: what was kept and what was lost; `nil` where another process had published the new
+    ///   files and died before the end.
+    func carryOut(
+        _ begun: RecoveryIntent,
+        _ sound: [StoreKind: Connection]
+    ) throws -> RepairReport? {
+        var intent = begun
+        var machine = RecoveryStateMachine(intent)
+        var made = Made()
+        var generation: Generation?
+        var report: RepairReport?
+        while let action = machine.action {
+            if machine.phase != intent.phase, action != .complete {
+                intent.phase = machine.phase
+                try workspace.registry.use { [intent] in try $0.note(intent) }
+            }
+            show(machine.phase)
+            var outcome = RecoveryStateMachine.Outcome.done
+            switch action {
+            case .moveAside: try moveAside(intent, sound)
+            case .reindex(let kind):
+                let now = try generation ?? reserveGeneration()
+                generation = now
+                let isDone = try reindex(kind, intent, at: now, &made)
+                if !isDone { outcome = .insufficient }
+            case .salvage(let kind):
+                let now = try generation ?? reserveGeneration()
+                generation = now
+                try salvage(kind, intent, at: now, &made)
+            case .inspect(let kind):
+                if try !isSound(kind, made) { outcome = .insufficient }
+            case .publish:
+                let now = try generation ?? reserveGeneration()
+                (intent, report) = try publish(intent, made, sound, at: now)
+            case .complete: try workspace.registry.use { [intent] in try $0.complete(intent) }
+            }
+            if !machine.take(outcome) { throw unsound(intent) }
+        }
+        return report
+    }
+
+    // MARK: - Aside
+
+    private func moveAside(_ intent: RecoveryIntent, _ sound: [StoreKind: Connection]) throws {
+        for kind in intent.damaged.keys { try sound[kind]?.close() }
+        let paths = attachment.paths
+        let folder = "\(paths.damaged)/\(intent.folder)"
+        try FileSystem.makeDirectory(paths.damaged, mode: 0o700)
+        try FileSystem.makeDirectory(folder, mode: 0o700)
+        for (kind, number) in intent.damaged {
+            // The database first: a log without one is no store, and nobody makes one of it.
+            for suffix in ["", "-wal", "-shm", "-journal"] {
+                let path = paths.file(of: kind, number: number) + suffix
+                guard try FileSystem.status(path) != nil else { continue }
+                let name = path.dropFirst(paths.directory.count + 1)
+                try FileSystem.rename(path, to: "\(folder)/\(name)")
+            }
+        }
+        try FileSystem.syncDirectory(folder)
+        try FileSystem.syncDirectory(paths.damaged)
+        try FileSystem.syncDirectory(paths.directory)
+    }
+
+    private func damagedPath(_ kind: StoreKind, _ intent: RecoveryIntent) -> String {
+        let path = attachment.paths.file(of: kind, number: intent.damaged[kind] ?? 0)
+        return "\(attachment.paths.damaged)/\(intent.folder)"
+            + path.dropFirst(attachment.paths.directory.count)
+    }
+
+    private func reserveGeneration() throws -> Generation {
+        try workspace.registry.use { try $0.reserveGeneration() }
+    }
+
+    // MARK: - Making
+
+    private func reindex(
+        _ kind: StoreKind,
+        _ intent: RecoveryIntent,
+        at generation: Generation,
+        _ made: inout Made
+    ) throws -> Bool {
+        // What stood in a log that is gone is in no table.
+        guard !intent.missingLogs.contains(kind) else { return false }
+        return try withSource(kind, intent) { source in
+            guard let source else { return false }
+            let path = try newFile(kind, &made)
+            var generator = SystemRandomNumberGenerator()
+            let record = try workspace.registry.record(of: attachment.account)
+            let report = try salvage(of: kind, .reindexing).reindex(
+                source,
+                into: path,
+                as: .random(using: &generator),
+                at: generation,
+                record.state
+            )
+            if report == nil { try remove(path) }
+            made.reports[kind] = report
+            return report != nil
+        }
+    }
+
+    private func salvage(
+        _ kind: StoreKind,
+        _ intent: RecoveryIntent,
+        at generation: Generation,
+        _ made: inout Made
+    ) throws {
+        // Where a copy with new indexes was not sound.
+        if let number = made.numbers[kind] {
+            try remove(attachment.paths.file(of: kind, number: number))
+        }
+        made.reports[kind] = try withSource(kind, intent) { source in
+            let path = try newFile(kind, &made)
+            let record = try workspace.registry.record(of: attachment.account)
+            return try salvage(of: kind, .salvaging).run(
+                source,
+                log: intent.missingLogs.contains(kind) ? .missing : .read,
+                into: path
+            ) { floor in
+                var generator = SystemRandomNumberGenerator()
+                return Fence(
+                    kind: kind,
+                    account: attachment.account,
+                    store: .random(using: &generator),
+                    generation: generation,
+                    state: record.state,
+                    bootID: workspace.environment.bootID,
+                    floor: floor
+                )
+            }
+        }
+    }
+
+    private func salvage(of kind: StoreKind, _ phase: RecoveryPhase) throws -> StoreSalvage {
+        let record = try workspace.registry.record(of: attachment.account)
+        return StoreSalvage(
+            kind,
+            plan: workspace.salvagePlan(for: kind),
+            migrations: workspace.migrations(for: kind),
+            ownID: record.ownID,
+            environment: workspace.environment
+        ) { show(phase, kind, done: $0.tablesDone, of: $0.tableCount) }
+    }
+
+    private func withSource<Value>(
+        _ kind: StoreKind,
+        _ intent: RecoveryIntent,
+        _ body: (DamagedStore?) throws -> Value
+    ) throws -> Value {
+        let path = damagedPath(kind, intent)
+        let backups = AccountBackups(workspace: workspace, paths: attachment.paths)
+        let names = try backups.names().filter { $0.kind == kind }.sorted { $0.madeAt > $1.madeAt }
+        let pages = DamagedStore.FirstPages(
+            backups: names.map { "\(attachment.paths.backups)/\($0.text)" },
+            makeFresh: { try makeEmpty(kind, at: $0) }
+        )
+        let source = try DamagedStore.open(path, pages, workspace.environment)
+        let result = Result { try body(source) }
+        try source?.close()
+        return try result.get()
+    }
+
+    /// An empty store of this program's schema, all of it in its database file.
+    private func makeEmpty(_ kind: StoreKind, at path: String) throws {
+        var generator = SystemRandomNumberGenerator()
+        try StoreFile.create(
+            path,
+            fence: Fence(
+                kind: kind,
+                account: attachment.account,
+                store: .random(using: &generator),
+                generation: Generation(0),
+                state: .retired,
+                bootID: workspace.environment.bootID
+            ),
+            migrations: workspace.migrations(for: kind),
+            environment: workspace.environment,
+            busyDeadline: deadline
+        )
+        let connection = try StoreFile.open(
+            path,
+            for: .maintaining,
+            environment: workspace.environment,
+            busyDeadline: deadline
+        )
+        defer { try? connection.close() }
+        _ = try connection.value("SELECT generation FROM lk_fence")
+        _ = try connection.checkpoint(.truncate)
+    }
+
+    private func newFile(_ kind: StoreKind, _ made: inout Made) throws -> String {
+        let record = try workspace.registry.record(of: attachment.account)
+        let number = try attachment.nextFileNumber(of: kind, after: record.fileNumber(of: kind))
+        made.numbers[kind] = number
+        return attachment.paths.file(of: kind, number: number)
+    }
+
+    /// Takes away what was made and is of no use; the damaged set has everything that it held.
+    private func remove(_ path: String) throws {
+        for suffix in ["", "-wal", "-shm", "-journal"] { try FileSystem.remove(path + suffix) }
+    }
+
+    // MARK: - Publishing
+
+    private func isSound(_ kind: StoreKind, _ made: Made) throws -> Bool {
+        guard let number = made.numbers[kind] else { return false }
+        let path = attachment.paths.file(of: kind, number: number)
+        let connection = try StoreFile.open(
+            path,
+            for: .reading,
+            environment: workspace.environment,
+            busyDeadline: deadline
+        )
+        defer { try? connection.close() }
+        let record = try workspace.registry.record(of: attachment.account)
+        return try workspace.damage(
+            of: kind,
+            in: connection,
+            path: path,
+            AccountInfo(record)
+        ).isEmpty
+    }
+
+    private func publish(
+        _ intent: RecoveryIntent,
+        _ made: Made,
+        _ sound: [StoreKind: Connection],
+        at generation: Generation
+    ) throws -> (RecoveryIntent, RepairReport) {
+        let record = try workspace.registry.record(of: attachment.account)
+        // The file that is sound stays, under the same generation as the new one.
+        for kind in StoreKind.allCases where intent.damaged[kind] == nil {
+            guard let connection = sound[kind] else { continue }
+            try Fence.advance(
+                connection,
+                path: attachment.paths.file(of: kind, number: record.fileNumber(of: kind)),
+                to: generation,
+                record.state
+            )
+        }
+        let report = RepairReport(
+            attachment.account,
+            generation,
+            folder: "\(attachment.paths.damaged)/\(intent.folder)",
+            [StoreKind.settings, .messages].compactMap { made.reports[$0] }
+        )
+        try report.write()
+        let published = try workspace.registry.use {
+            try $0.publish(intent, made.numbers, at: generation)
+        }
+        return (published, report)
+    }
+
+    private func unsound(_ intent: RecoveryIntent) -> LockkeeperError {
+        LockkeeperError(
+            .damaged,
+            subject: "account \(attachment.account)",
+            explanation: "what was made of the damaged files is not sound",
+            answer: .recover,
+            remedy:
+                "The damaged files are in \(attachment.paths.damaged)/\(intent.folder). Restore a"
+                + " backup."
+        )
+    }
+
+    // MARK: - For people
+
+    private func show(
+        _ phase: RecoveryPhase,
+        _ kind: StoreKind? = nil,
+        done: Int = 0,
+        of count: Int = 0
+    ) {
+        progress(RepairProgress(phase: phase.rawValue, database: kind, done: done, count: count))
+        let steps = count > 0 ? ActivityProgress(done: done, of: count) : nil
+        try? attachment.membership.setActivity(.recovering, steps)
+    }
+}

@@ -1,0 +1,114 @@
+public import LockkeeperDomain
+import LockkeeperPlatform
+package import LockkeeperStorage
+
+/// How a repair ended.
+public struct RepairReport: Sendable, Hashable {
+    /// How it ended.
+    public enum Outcome: String, Sendable, Hashable {
+        /// Nothing is damaged; nothing was done.
+        case nothingFound
+        /// The account has new files, with what could be saved.
+        case repaired
+        /// Another process was faster.
+        case repairedByAnother
+    }
+
+    /// How it ended.
+    public let outcome: Outcome
+    /// The account.
+    public let account: AccountID
+    /// The account's new generation: sessions of the one before are superseded. `nil` where nothing was
+    /// done here.
+    public let generation: Generation?
+    /// The folder with the damaged files, `report.json` and `report.txt`; `nil` where nothing was done
+    /// here.
+    public let folder: String?
+    /// What became of each database that was damaged.
+    package let databases: [SalvageReport]
+
+    /// Whether nothing was lost that was ever committed, as far as can be known.
+    public var isWhole: Bool { databases.allSatisfy(\.isWhole) }
+
+    /// What was set back, so that the server is asked again: streams that are to be synced from the
+    /// start, as sentences.
+    public var setBack: [String] { databases.flatMap(\.setBack) }
+
+    /// What was kept and what was lost, table by table: a line each, for people. No message text.
+    public var lines: [String] {
+        switch outcome {
+        case .nothingFound: return ["account \(account): nothing is damaged"]
+        case .repairedByAnother: return ["account \(account): another process has repaired it"]
+        case .repaired:
+            return ["account \(account) is repaired, generation \(generation ?? Generation(0))"]
+                + databases.flatMap(\.lines)
+                + (folder.map { ["the damaged files are in \($0)"] } ?? [])
+        }
+    }
+
+    init(_ account: AccountID, _ outcome: Outcome) {
+        self.outcome = outcome
+        self.account = account
+        generation = nil
+        folder = nil
+        databases = []
+    }
+
+    init(
+        _ account: AccountID,
+        _ generation: Generation,
+        folder: String,
+        _ databases: [SalvageReport]
+    ) {
+        outcome = .repaired
+        self.account = account
+        self.generation = generation
+        self.folder = folder
+        self.databases = databases
+    }
+
+    /// Writes the report as one JSON object, with `"v":1`.
+    package func write(into writer: inout JSONWriter) {
+        writer.beginObject()
+        writer.key("v")
+        writer.integer(1)
+        writer.key("account")
+        writer.string(utf8: account.bytes)
+        writer.key("outcome")
+        writer.string(outcome.rawValue)
+        writer.key("generation")
+        if let generation { writer.integer(generation.rawValue) } else { writer.null() }
+        writer.key("folder")
+        if let folder { writer.string(folder) } else { writer.null() }
+        writer.key("whole")
+        writer.bool(isWhole)
+        writer.key("databases")
+        writer.beginArray()
+        for database in databases { database.write(into: &writer) }
+        writer.endArray()
+        writer.endObject()
+    }
+
+    /// Writes the report beside the damaged files.
+    func write() throws {
+        guard let folder else { return }
+        var writer = JSONWriter()
+        write(into: &writer)
+        writer.endLine()
+        try FileSystem.replaceFile(at: "\(folder)/report.json", with: writer.bytes)
+        let text = lines.map { $0 + "\n" }.joined()
+        try FileSystem.replaceFile(at: "\(folder)/report.txt", with: Array(text.utf8))
+    }
+}
+
+/// How far a repair is.
+public struct RepairProgress: Sendable, Hashable {
+    /// "confirmed", "aside", "reindexing", "salvaging", "inspecting", "published".
+    public let phase: String
+    /// The database that is worked on; `nil` where both are.
+    public let database: StoreKind?
+    /// Tables that are done.
+    public let done: Int
+    /// How many there are; 0 where the phase has no steps.
+    public let count: Int
+}

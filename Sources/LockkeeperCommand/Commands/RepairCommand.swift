@@ -1,0 +1,71 @@
+import Lockkeeper
+import LockkeeperDomain
+import Synchronization
+
+/// `repair`: saves what can be read of damaged databases.
+struct RepairCommand: Command {
+    static let name = "repair"
+    static let usage = "[ACCOUNT]"
+    static let summary = "save what can be read of damaged databases into new ones"
+    static let details = """
+        Looks first, and changes nothing where nothing is damaged. Otherwise every process that has
+        the account open is asked to leave it; what can be read of the damaged files is saved into
+        new ones, what nobody can give back first; counters and the search index are made anew; and
+        where something was lost, the cursors are set back so that the server is asked again. The
+        damaged files are kept in the account's folder 'damaged', with a report beside them of what
+        was kept and what was lost, table by table. One that was interrupted is gone on with.
+
+        A full disk, permissions, a newer schema are no damage: nothing is changed then. Ends with
+        code 1 where something was lost.
+
+          lockkeeper check --account alice --deep
+          lockkeeper repair alice
+        """
+    static let options: [OptionSpecification] = []
+
+    private let account: String?
+
+    init(_ arguments: inout Arguments) throws(UsageError) {
+        account = arguments.optionalPositional()
+    }
+
+    func run(in context: CommandContext) async throws -> ExitCode {
+        let meter = RepairMeter(context.console)
+        let named = try account.map { try AccountID(argument: $0) }
+        let report = try await context.changing { workspace in
+            let account: AccountID
+            if let named {
+                account = named
+            } else {
+                account = try await context.account(in: workspace)
+            }
+            return try await workspace.repair(account) { meter.show($0) }
+        }
+        if context.options.isJSON {
+            try context.console.print { report.write(into: &$0) }
+        } else {
+            for line in report.lines { try context.console.print(terminalText(line)) }
+        }
+        return report.isWhole ? .success : .found
+    }
+}
+
+/// Says on the error stream which phase a repair is in, and how far it is with its tables.
+private final class RepairMeter: Sendable {
+    private let console: Console
+    private let last = Mutex("")
+
+    init(_ console: Console) { self.console = console }
+
+    /// Notes how far it is. Called on any thread.
+    func show(_ progress: RepairProgress) {
+        let database = progress.database.map { " \($0.rawValue)" } ?? ""
+        let tables = progress.count > 0 ? ", table \(progress.done + 1) of \(progress.count)" : ""
+        let line = progress.phase + database + tables
+        let isNew = last.withLock { last in
+            defer { last = line }
+            return last != line
+        }
+        if isNew { console.note("lockkeeper: \(line)") }
+    }
+}

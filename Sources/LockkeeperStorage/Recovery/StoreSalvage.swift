@@ -1,0 +1,441 @@
+package import LockkeeperDomain
+import LockkeeperPlatform
+import LockkeeperSQLite
+
+/// Makes a new store of what can be read of a damaged one.
+///
+/// ```
+/// structure   the tables of the damaged file, as its own schema says them
+/// copied      table by table, what nobody can give back first; what indexes still tell of lost rows
+/// migrated    to this program's schema
+/// set back    cursors, where something was lost or may have been
+/// derived     what follows from other tables
+/// closed      under a fence of its own, and on the disk
+/// ```
+///
+/// The new file is nobody's until it is published, so that it is made without a journal that would
+/// outlive the process; what is left of one that was not finished is made anew.
+package struct StoreSalvage {
+    private let kind: StoreKind
+    private let plan: SalvagePlan
+    private let migrator: Migrator
+    private let ownID: [UInt8]?
+    private let environment: StoreEnvironment
+    private let progress: (Progress) throws -> Void
+
+    /// How far it is.
+    package struct Progress: Sendable, Hashable {
+        /// Tables that are done.
+        package let tablesDone: Int
+        /// How many there are.
+        package let tableCount: Int
+    }
+
+    /// A salvage of its parts.
+    ///
+    /// - Parameters:
+    ///   - plan: what the owners of the tables say, without this room.
+    ///   - migrations: the steps above this room's own.
+    ///   - ownID: who the account is on its server.
+    ///   - progress: called now and then; what it throws ends the work.
+    package init(
+        _ kind: StoreKind,
+        plan: SalvagePlan,
+        migrations: [Migration],
+        ownID: [UInt8]?,
+        environment: StoreEnvironment,
+        progress: @escaping (Progress) throws -> Void
+    ) {
+        self.kind = kind
+        self.plan = SalvagePlan([.store, plan])
+        migrator = Migrator(Migration.store + migrations)
+        self.ownID = ownID
+        self.environment = environment
+        self.progress = progress
+    }
+
+    /// Makes the new store, durably.
+    ///
+    /// - Parameters:
+    ///   - source: the damaged set; `nil` where nothing of it can be read.
+    ///   - log: what is known of its log.
+    ///   - path: the new file, which is not there yet.
+    ///   - fence: makes the new file's fence, from the commit number that its log begins after.
+    /// - Returns: what was kept and what was lost.
+    /// - Throws: ``StorageError``: ``StorageError/newerSchema(owner:name:)`` and
+    ///   ``StorageError/wrongAccount(path:expected:found:)`` where the set is none for this program or
+    ///   account; what SQLite and the kernel throw.
+    package func run(
+        _ source: DamagedStore?,
+        log: SalvageReport.Log,
+        into path: String,
+        fence: (_ floor: CommitNumber) -> Fence
+    ) throws -> SalvageReport {
+        var report = SalvageReport(kind)
+        report.log = log
+        report.structure = source?.structure ?? .none
+        try StoreFile.reserve(path)
+        let target = try StoreFile.connect(
+            path,
+            .maintaining,
+            environment,
+            Deadline(after: .seconds(5), from: environment.clock.now())
+        )
+        do {
+            try target.enable(.distrustSchema)
+            try target.execute(
+                """
+                PRAGMA page_size = 4096; PRAGMA journal_mode = MEMORY; PRAGMA synchronous = OFF;
+                PRAGMA foreign_keys = OFF; PRAGMA mmap_size = 0; PRAGMA temp_store = MEMORY
+                """
+            )
+            let schema = try structure(of: source)
+            try schema.makeTables(in: target)
+            if let source {
+                try copy(schema, source.connection, into: target, &report)
+            } else {
+                report.tables = schema.tables.map { lostTable($0.name) }
+            }
+            try schema.makeRest(in: target)
+            let floor = CommitNumber(newestCommit(source?.connection) + StoreWriter.bootJump)
+            try complete(target, fence(floor), &report)
+            try target.close()
+        } catch {
+            try? target.close()
+            throw error
+        }
+        try Self.settle(path, environment)
+        return report
+    }
+
+    // MARK: - Structure
+
+    private func structure(of source: DamagedStore?) throws -> SchemaTexts {
+        let ours = try SchemaTexts(applying: migrator)
+        guard let source else { return ours }
+        let theirs = try SchemaTexts(reading: source.connection)
+        do throws(StorageError) {
+            // Refuses what a newer program made. A file whose list of steps is lost looks as if none
+            // had been applied.
+            let pending = try migrator.pending(in: source.connection)
+            if pending.count < migrator.migrations.count, let theirs { return theirs }
+        } catch {
+            guard error.isDamage else { throw error }
+        }
+        return ours.adding(theirs)
+    }
+
+    /// The newest commit that can still be seen; 0 where none can.
+    private func newestCommit(_ source: Connection?) -> Int64 {
+        guard let source else { return 0 }
+        let newest = ["SELECT max(number) FROM lk_commit", "SELECT floor FROM lk_fence"].compactMap
+        {
+            (try? source.value($0))?.integer
+        }
+        return max(0, newest.max() ?? 0)
+    }
+
+    // MARK: - Rows
+
+    private func copy(
+        _ schema: SchemaTexts,
+        _ source: Connection,
+        into target: Connection,
+        _ report: inout SalvageReport
+    ) throws {
+        let order: [SalvagePlan.TableClass] = [.irreplaceable, .refetched, .derived]
+        let tables = order.flatMap { tableClass in
+            schema.tables.filter { plan.tableClass(of: $0.name) == tableClass }
+        }
+        var partial: [String: Set<Int64>] = [:]
+        for (index, table) in tables.enumerated() {
+            let now = Progress(tablesDone: index, tableCount: tables.count)
+            try progress(now)
+            let tableClass = plan.tableClass(of: table.name)
+            if tableClass == .derived {
+                report.tables.append(SalvageReport.Table(table.name, .derived))
+                continue
+            }
+            try target.begin(.immediate)
+            report.tables.append(
+                try copy(table.name, tableClass, source, target) { try progress(now) }
+            )
+            try target.commit()
+        }
+        try copyCounters(source, into: target)
+        for reading in plan.indexReadings {
+            guard let index = report.tables.firstIndex(where: { $0.name == reading.table }),
+                report.tables[index].lostCount != 0
+            else { continue }
+            try target.begin(.immediate)
+            let rows = try read(reading, source, into: target)
+            partial[reading.table, default: []].formUnion(rows)
+            report.tables[index].partialCount = Int64(partial[reading.table]?.count ?? 0)
+            try target.commit()
+        }
+        try removeOrphans(target, partial, &report)
+    }
+
+    private func copy(
+        _ table: String,
+        _ tableClass: SalvagePlan.TableClass,
+        _ source: Connection,
+        _ target: Connection,
+        _ progress: @escaping () throws -> Void
+    ) throws -> SalvageReport.Table {
+        let salvage: TableSalvage
+        do throws(SQLiteError) {
+            salvage = try TableSalvage(
+                table,
+                tableClass,
+                from: source,
+                into: target,
+                progress: progress
+            )
+        } catch {
+            // The damaged file has no such table, or not as it should be.
+            guard error.isOfUnreadablePage || .error ~= error.code else { throw error }
+            return lostTable(table)
+        }
+        return try salvage.run()
+    }
+
+    private func lostTable(_ name: String) -> SalvageReport.Table {
+        var table = SalvageReport.Table(name, plan.tableClass(of: name))
+        table.lostCount = nil
+        table.lostCountMax = nil
+        return table
+    }
+
+    /// Row ids that were given are never given again, whatever became of their rows.
+    private func copyCounters(_ source: Connection, into target: Connection) throws {
+        let has = "SELECT 1 FROM sqlite_schema WHERE name = 'sqlite_sequence'"
+        guard try target.value(has) != nil else { return }
+        var counters: [(name: SQLValue, value: Int64)] = []
+        if let select = try? source.prepare("SELECT name, seq FROM sqlite_sequence") {
+            while (try? select.step()) == true {
+                counters.append((select.value(0), select.int64(1)))
+            }
+        }
+        // SQLite makes a line for a table when the first row goes in.
+        let update = try target.prepare(
+            "UPDATE sqlite_sequence SET seq = max(seq, ?2) WHERE name = ?1"
+        )
+        let insert = try target.prepare(
+            """
+            INSERT INTO sqlite_sequence (name, seq)
+            SELECT ?1, ?2 WHERE NOT EXISTS (SELECT 1 FROM sqlite_sequence WHERE name = ?1)
+            """
+        )
+        for counter in counters {
+            for statement in [update, insert] {
+                try statement.bind([counter.name, .integer(counter.value)])
+                try statement.run()
+            }
+        }
+    }
+
+    private func read(
+        _ reading: SalvagePlan.IndexReading,
+        _ source: Connection,
+        into target: Connection
+    ) throws -> Set<Int64> {
+        var rows: Set<Int64> = []
+        let completion = try target.prepare(reading.completion)
+        for sql in [reading.ascending, reading.descending] {
+            guard let select = try? source.prepare(sql) else { return rows }
+            var isAtEnd = false
+            do throws(SQLiteError) {
+                while try select.step() {
+                    let row = select.int64(0)
+                    if rows.contains(row) { continue }
+                    do throws(SQLiteError) {
+                        try completion.bind((0..<select.columnCount).map { select.value($0) })
+                        try completion.run()
+                    } catch {
+                        guard .constraint ~= error.code else { throw error }
+                        continue
+                    }
+                    if target.changes == 1 { rows.insert(row) }
+                }
+                isAtEnd = true
+            } catch {
+                guard error.isOfUnreadablePage else { throw error }
+            }
+            select.reset()
+            if isAtEnd { break }
+        }
+        return rows
+    }
+
+    /// Takes out rows that belong to rows that are gone, until none is left.
+    private func removeOrphans(
+        _ target: Connection,
+        _ partial: [String: Set<Int64>],
+        _ report: inout SalvageReport
+    ) throws {
+        while true {
+            try target.begin(.immediate)
+            var removedCount = 0
+            for (table, row) in try orphans(in: target) {
+                let delete = try target.prepare("DELETE FROM \(quoted(table)) WHERE rowid = ?1")
+                try delete.bind(1, row)
+                try delete.run()
+                guard target.changes == 1 else { continue }
+                removedCount += 1
+                guard let index = report.tables.firstIndex(where: { $0.name == table })
+                else { continue }
+                if partial[table]?.contains(row) == true {
+                    report.tables[index].partialCount -= 1
+                } else {
+                    report.tables[index].noteOrphan()
+                }
+            }
+            try target.commit()
+            if removedCount == 0 { return }
+        }
+    }
+
+    /// Rows of which what they belong to is not there, some of them where there are many.
+    private func orphans(in target: Connection) throws -> [(table: String, row: Int64)] {
+        var orphans = try target.foreignKeyCheck(limit: 10_000).compactMap { violation in
+            violation.row.map { (table: violation.table, row: $0) }
+        }
+        for reference in plan.references {
+            let select = try target.prepare(
+                """
+                SELECT rowid FROM \(quoted(reference.table))
+                WHERE \(quoted(reference.column)) NOT IN (
+                    SELECT rowid FROM \(quoted(reference.parent)))
+                """
+            )
+            while try select.step() { orphans.append((reference.table, select.int64(0))) }
+        }
+        return orphans
+    }
+
+    // MARK: - The end
+
+    private func complete(
+        _ target: Connection,
+        _ fence: Fence,
+        _ report: inout SalvageReport
+    ) throws {
+        try migrator.apply(to: target, at: environment.wallClock.milliseconds())
+        try target.execute("PRAGMA foreign_keys = OFF")
+        try target.begin(.immediate)
+        if !report.isWhole {
+            report.setBack = try plan.setBack(target)
+            for index in report.tables.indices where report.tables[index].tableClass != .derived {
+                let count = try target.value(
+                    "SELECT count(*) FROM \(quoted(report.tables[index].name))"
+                )
+                if let count = count?.integer { report.tables[index].note(rowCount: count) }
+            }
+        }
+        try plan.derive(ownID, target)
+        try target.commit()
+        // From here on SQLite syncs what it writes, and with it all that was written before.
+        try target.execute("PRAGMA synchronous = EXTRA")
+        try target.begin(.immediate)
+        try fence.insert(into: target)
+        try target.commit()
+    }
+
+    /// Makes the log, and everything durable.
+    private static func settle(_ path: String, _ environment: StoreEnvironment) throws {
+        let connection = try StoreFile.open(
+            path,
+            for: .maintaining,
+            environment: environment,
+            busyDeadline: Deadline(after: .seconds(5), from: environment.clock.now())
+        )
+        _ = try connection.value("SELECT generation FROM lk_fence")
+        try connection.syncLog()
+        try connection.close()
+        // Nobody has the file open, so that no lock is lost with the descriptor.
+        try FileDescriptor(opening: path, [.readWrite]).sync()
+        try FileSystem.syncDirectory(FileSystem.directory(of: path))
+    }
+
+    // MARK: - Indexes alone
+
+    /// Makes indexes anew in a copy of the damaged file, where its tables are whole, and what follows
+    /// from them.
+    ///
+    /// - Returns: what was kept; `nil` where this does not suffice, and then the copy is worthless.
+    /// - Throws: as ``run(_:log:into:fence:)``.
+    package func reindex(
+        _ source: DamagedStore,
+        into path: String,
+        as store: StoreIdentity,
+        at generation: Generation,
+        _ state: AccountState
+    ) throws -> SalvageReport? {
+        guard source.structure == .own, let counts = try wholeTables(of: source.connection)
+        else { return nil }
+        let deadline = Deadline(after: .seconds(5), from: environment.clock.now())
+        do {
+            try StoreFile.create(
+                path,
+                copying: source.connection,
+                as: store,
+                at: generation,
+                state,
+                environment: environment,
+                busyDeadline: deadline
+            )
+            let connection = try StoreFile.open(
+                path,
+                for: .maintaining,
+                environment: environment,
+                busyDeadline: deadline
+            )
+            defer { try? connection.close() }
+            try connection.execute("REINDEX")
+            try migrator.apply(to: connection, at: environment.wallClock.milliseconds())
+            try connection.begin(.immediate)
+            try plan.derive(ownID, connection)
+            try connection.commit()
+            try connection.syncLog()
+        } catch {
+            guard Self.isOfTheFile(error) else { throw error }
+            return nil
+        }
+        var report = SalvageReport(kind)
+        report.method = .reindexed
+        report.tables = counts.map { name, count in
+            var table = SalvageReport.Table(name, plan.tableClass(of: name))
+            table.keptCount = count
+            return table
+        }
+        return report
+    }
+
+    private static func isOfTheFile(_ error: any Error) -> Bool {
+        switch error {
+        case let error as SQLiteError: error.isOfUnreadablePage || .constraint ~= error.code
+        case let error as StorageError: error.isDamage
+        default: false
+        }
+    }
+
+    /// How many rows each table has, where each can be read whole and no index tells of more.
+    private func wholeTables(of source: Connection) throws -> [(String, Int64)]? {
+        guard let schema = try SchemaTexts(reading: source) else { return nil }
+        var counts: [(String, Int64)] = []
+        for table in schema.tables {
+            let tableClass = plan.tableClass(of: table.name)
+            // This room's own tables are copied as they are here, and not made anew.
+            let isDerived =
+                tableClass == .derived && !SalvagePlan.store.classes.keys.contains(table.name)
+            if isDerived { continue }
+            try progress(Progress(tablesDone: counts.count, tableCount: schema.tables.count))
+            guard let count = try TableSalvage.wholeCount(of: table.name, source) else {
+                return nil
+            }
+            counts.append((table.name, count))
+        }
+        return counts
+    }
+}

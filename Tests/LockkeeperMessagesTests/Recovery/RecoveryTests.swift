@@ -1,0 +1,173 @@
+import LockkeeperDomain
+import LockkeeperMessages
+import LockkeeperPlatform
+import LockkeeperSQLite
+import LockkeeperStorage
+import LockkeeperTesting
+import Testing
+
+@testable import Lockkeeper
+
+@Suite(
+    "Recovery: what can be read is saved, and the report is true against the original (5.8, I-11)"
+)
+struct RecoveryTests {
+    /// Repairs a damaged copy, and expects that the report is true and the store sound.
+    private func repair(
+        _ damage: (_ path: String) throws -> Void,
+        _ body: (
+            _ report: RepairReport, _ messages: SalvageReport, _ app: Workspace
+        ) async throws -> Void
+    ) async throws {
+        let account = try await AccountAtRest.shared.value
+        try await account.damaged(damage) { test, original in
+            let app = try await test.process("app")
+            let report = try await app.repair("alice")
+            #expect(report.outcome == .repaired)
+            let number = Int(try #require(try numberOfMessages(test.root)))
+            try expectTrue(report, original, AccountAtRest.database(in: test.root, number))
+            let messages = try #require(report.databases.first)
+            let aside = try FileSystem.list(try #require(report.folder))
+            #expect(Set(aside).isSuperset(of: ["messages-1.db", "report.json", "report.txt"]))
+            #expect(try await app.inspect("alice").isEmpty)
+            try await body(report, messages, app)
+        }
+    }
+
+    private func numberOfMessages(_ root: String) throws -> Int64? {
+        let names = try FileSystem.list(AccountAtRest.folder(in: root))
+        return names.compactMap { WorkspacePaths.Account.number(in: $0, of: .messages) }.max()
+    }
+
+    /// Ingests everything once more, as the server gives it to who has no cursor.
+    private func fetchAgain(_ app: Workspace) async throws -> [String] {
+        let store = try MessageStore(try await app.session("alice"))
+        for (events, page) in AccountAtRest.pages() {
+            try await store.ingest(events, closing: page, durability: .committed)
+        }
+        return try await store.exported()
+    }
+
+    @Test("three pages overwritten in the middle cost their rows alone, and those come again")
+    func middle() async throws {
+        let account = try await AccountAtRest.shared.value
+        try await repair { path in
+            let count = try pageCount(path)
+            for page in [count / 4, count / 2, count * 3 / 4] { try overwrite(path, page: page) }
+        } _: { report, messages, app in
+            #expect(messages.method == .salvaged && messages.structure == .own)
+            let outbox = try #require(messages.tables.first { $0.name == "lk_outbox" })
+            let packets = try #require(messages.tables.first { $0.name == "lk_inbox_packet" })
+            #expect(outbox.keptCount == 5 && packets.keptCount == 3)
+            let stored = try #require(messages.tables.first { $0.name == "lk_message" })
+            #expect(!report.isWhole && stored.keptCount > 9_000)
+            #expect(report.setBack.contains { $0.contains("stream inbox") })
+            #expect(try await fetchAgain(app) == account.exported)
+        }
+    }
+
+    // B89
+    @Test("a header of zeros is written anew, and nothing is lost")
+    func header() async throws {
+        try await repair { path in
+            let file = try FileDescriptor(opening: path, [.readWrite])
+            try file.write([UInt8](repeating: 0, count: 100), at: 0)
+        } _: { report, messages, _ in
+            #expect(messages.structure == .header && report.isWhole)
+        }
+    }
+
+    // B89
+    @Test(
+        "a first page of zeros is taken from an empty store, and from a backup where there is one"
+    )
+    func firstPage() async throws {
+        let zeros = [UInt8](repeating: 0, count: AccountAtRest.pageByteCount)
+        try await repair { path in
+            try overwrite(path, page: 0, with: zeros)
+        } _: { _, messages, _ in
+            #expect(messages.structure == .fresh)
+            let outbox = try #require(messages.tables.first { $0.name == "lk_outbox" })
+            #expect(outbox.keptCount == 5)
+        }
+    }
+
+    @Test("a last page of rubbish costs what stood on it")
+    func lastPage() async throws {
+        try await repair { path in
+            try overwrite(path, page: try pageCount(path) - 1)
+        } _: { _, _, _ in
+        }
+    }
+
+    // B89
+    @Test("a file that was cut to an odd length is read as far as it goes")
+    func truncated() async throws {
+        try await repair { path in
+            let size = try #require(try FileSystem.status(path)?.size)
+            let file = try FileDescriptor(opening: path, [.readWrite])
+            try file.truncate(to: size / 3 + 777)
+        } _: { report, _, _ in
+            #expect(!report.isWhole && !report.setBack.isEmpty)
+        }
+    }
+
+    // B89
+    @Test("where the log is missing what it held is called unknown, and cursors are set back")
+    func missingLog() async throws {
+        try await repair { path in
+            try FileSystem.remove(path + "-wal")
+        } _: { report, messages, _ in
+            #expect(messages.log == .missing && !report.isWhole)
+            #expect(messages.tables.allSatisfy { $0.lostCount == 0 })
+            #expect(report.setBack.contains { $0.contains("stream inbox") })
+        }
+    }
+
+    @Test("a sound account is left alone, every byte of it")
+    func sound() async throws {
+        let account = try await AccountAtRest.shared.value
+        try await account.damaged { _ in
+        } _: { test, _ in
+            let path = AccountAtRest.database(in: test.root)
+            let before = try FileSystem.contents(of: path)
+            let app = try await test.process("app")
+            let report = try await app.repair("alice")
+            #expect(report.outcome == .nothingFound)
+            #expect(try FileSystem.contents(of: path) == before)
+            #expect(try FileSystem.status(AccountAtRest.folder(in: test.root) + "/damaged") == nil)
+        }
+    }
+
+    @Test("entries that an index lost are made anew from its table, and no cursor is set back")
+    func index() async throws {
+        try await repair { path in
+            let connection = try AccountAtRest.open(path)
+            let root = try connection.value(
+                "SELECT rootpage FROM sqlite_schema WHERE name = 'lk_outbox_open'"
+            )
+            try connection.close()
+            // A leaf of an index without entries.
+            var leaf = [UInt8](repeating: 0, count: AccountAtRest.pageByteCount)
+            leaf[0] = 10
+            leaf[5] = 16
+            try overwrite(path, page: Int(try #require(root?.integer)) - 1, with: leaf)
+        } _: { report, messages, _ in
+            #expect(messages.method == .reindexed && report.isWhole && report.setBack.isEmpty)
+        }
+    }
+
+    @Test("an index of rubbish costs nothing: its table has everything")
+    func indexPages() async throws {
+        try await repair { path in
+            let connection = try AccountAtRest.open(path)
+            let root = try connection.value(
+                "SELECT rootpage FROM sqlite_schema WHERE name = 'lk_message_place'"
+            )
+            try connection.close()
+            try overwrite(path, page: Int(try #require(root?.integer)) - 1)
+        } _: { report, messages, _ in
+            #expect(messages.method == .salvaged && report.isWhole && report.setBack.isEmpty)
+        }
+    }
+}
