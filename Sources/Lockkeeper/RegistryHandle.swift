@@ -51,13 +51,19 @@ final class RegistryHandle: Sendable {
         try openCurrent(until: deadline())
     }
 
-    /// Runs a closure with the registry, alone among this process's threads.
+    /// Runs a closure with the registry, alone among this process's threads. Where it finds the file
+    /// lost, which it cannot have changed then, it is run once more with the one that was made anew.
     ///
     /// - Throws: `LockingError.suspended`; ``StorageError/fileReplaced(path:)`` when the file was
     ///   replaced during the use, so that what was written is lost; what the closure throws.
     func use<Value: Sendable>(_ body: (Registry) throws -> Value) throws -> Value {
+        var mayFindLoss = true
         for _ in 0..<Self.replacementCountMax {
-            if let value = try useOpen(body) { return value }
+            do {
+                if let value = try useOpen(body) { return value }
+            } catch let error as StorageError where mayFindLoss && error.isLossOfRegistry {
+                mayFindLoss = false
+            }
             try openCurrent(until: deadline())
         }
         throw StorageError.fileReplaced(path: source.path)
@@ -113,7 +119,7 @@ final class RegistryHandle: Sendable {
             do {
                 value = try body(open.registry)
             } catch let error as StorageError where error.isLossOfRegistry {
-                // The next use looks through the file, and makes it anew where it has to.
+                // Opening looks through the file, and makes it anew where it has to.
                 try? open.registry.close()
                 state.open = nil
                 throw error
