@@ -61,19 +61,7 @@ struct AccountBackups {
 
     private func removeUnfinished() throws {
         guard try FileSystem.status(paths.backups) != nil else { return }
-        for name in try FileSystem.list(paths.backups) {
-            guard let pid = Self.maker(of: name), try ProcessIdentity.read(pid: pid) == nil
-            else { continue }
-            try FileSystem.remove("\(paths.backups)/\(name)")
-        }
-    }
-
-    /// Who makes a backup that is not finished, by its name.
-    private static func maker(of name: String) -> Int32? {
-        guard let end = name.firstRange(of: ".db.")?.upperBound,
-            name.contains(BackupName.unfinished)
-        else { return nil }
-        return Int32(name[end...].prefix { $0.isNumber })
+        try BackupFile.removeUnfinished(in: paths.backups)
     }
 }
 

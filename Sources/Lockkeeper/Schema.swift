@@ -9,6 +9,12 @@ package typealias UpkeepStep =
         _ session: Session, _ connection: Connection, _ topics: inout TopicSet, _ wallTime: Int64
     ) throws -> Bool
 
+/// What a restore makes of the tables of an owner, in the copy that nobody else knows of yet, inside of
+/// a transaction: what was to be done outside when the backup was made may have been done since. Returns
+/// what a person should know, as sentences.
+package typealias RestoreStep =
+    @Sendable (_ connection: Connection, _ account: AccountInfo) throws -> [String]
+
 /// A set of tables that belongs to one owner: its migrations, and what an inspection looks at.
 ///
 /// A workspace opens with the schemas that its program knows, so that an account is wholly prepared
@@ -27,6 +33,8 @@ public struct Schema: Sendable {
     package let bookkeeping: Set<String>
     /// What is done while nobody writes, one after the other.
     package let upkeep: [UpkeepStep]
+    /// What is done with a backup that is restored.
+    package let restored: RestoreStep
     /// What people should know of an account's tables, as sentences.
     package let notes: @Sendable (Connection) throws -> [String]
     /// What is to be done for its tables when their file is damaged.
@@ -43,6 +51,7 @@ public struct Schema: Sendable {
         probes: @escaping @Sendable (AccountInfo) -> [StoreInspection.Probe] = { _ in [] },
         bookkeeping: Set<String> = [],
         upkeep: [UpkeepStep] = [],
+        restored: @escaping RestoreStep = { _, _ in [] },
         notes: @escaping @Sendable (Connection) throws -> [String] = { _ in [] },
         salvage: SalvagePlan = SalvagePlan()
     ) {
@@ -53,6 +62,7 @@ public struct Schema: Sendable {
         self.probes = probes
         self.bookkeeping = bookkeeping
         self.upkeep = upkeep
+        self.restored = restored
         self.notes = notes
         self.salvage = salvage
     }

@@ -12,6 +12,7 @@ extension Workspace {
     /// - Parameters:
     ///   - sources: what is copied, by what it becomes.
     ///   - floor: a generation that the new one is above, where a source comes from elsewhere.
+    ///   - adapt: changes a copy, at this program's schema, before it is looked at and published.
     /// - Returns: the generation under which they were published.
     /// - Throws: what the kernel and SQLite throw; `StorageError.notAStore` when a copy is not sound.
     ///   What was current stays so then, and the copies are never opened.
@@ -19,7 +20,8 @@ extension Workspace {
         of sources: [StoreKind: Connection],
         _ attachment: AccountAttachment,
         above floor: Generation = Generation(0),
-        deadline: Deadline
+        deadline: Deadline,
+        adapting adapt: (StoreKind, Connection) throws -> Void = { _, _ in }
     ) throws -> Generation {
         let record = try registry.record(of: attachment.account)
         let generation = try registry.use { try $0.reserveGeneration(above: floor) }
@@ -39,7 +41,7 @@ extension Workspace {
                 environment: environment,
                 busyDeadline: deadline
             )
-            try migrateUnpublished(path, kind, deadline: deadline)
+            try migrateUnpublished(path, kind, deadline: deadline, adapting: adapt)
             try requireSound(path, kind, deadline: deadline)
             numbers[kind] = number
         }
@@ -53,7 +55,8 @@ extension Workspace {
     private func migrateUnpublished(
         _ path: String,
         _ kind: StoreKind,
-        deadline: Deadline
+        deadline: Deadline,
+        adapting adapt: (StoreKind, Connection) throws -> Void
     ) throws {
         let connection = try StoreFile.open(
             path,
@@ -62,8 +65,17 @@ extension Workspace {
             busyDeadline: deadline
         )
         defer { try? connection.close() }
-        let applied = try migrator(for: kind).apply(to: connection, at: wallClock.milliseconds())
-        if !applied.isEmpty { try connection.syncLog() }
+        _ = try migrator(for: kind).apply(to: connection, at: wallClock.milliseconds())
+        // Nobody follows this store yet: there is nobody to whom a commit would be news.
+        try connection.begin(.immediate)
+        do {
+            try adapt(kind, connection)
+            try connection.commit()
+        } catch {
+            connection.rollBack()
+            throw error
+        }
+        try connection.syncLog()
     }
 
     private func requireSound(_ path: String, _ kind: StoreKind, deadline: Deadline) throws {

@@ -17,6 +17,9 @@ public struct RestoreReport: Sendable, Hashable {
     public let generation: Generation
     /// How long it took.
     public let duration: Duration
+    /// What a person should know and do, as sentences: what of the backup was held back, because it may
+    /// have been done since the backup was made.
+    public let notes: [String]
 }
 
 /// Restoring is exclusive work (5.5), always under SWITCH:
@@ -73,6 +76,8 @@ extension Workspace {
         let kind = contents.fence.kind
         let attachment = try attach(id)
         let work = ExclusiveWork(workspace: self, attachment: attachment, deadline: deadline)
+        var notes: [String] = []
+        let account = AccountInfo(try registry.record(of: id))
         let generation = try work.run(proving: StoreKind.allCases, toleratingDamage: true) { now in
             // The other one is copied as it is, so that both have the new generation; where it is
             // damaged it stays what it is.
@@ -83,7 +88,12 @@ extension Workspace {
                 attachment,
                 above: contents.fence.generation,
                 deadline: deadline
-            )
+            ) { copied, connection in
+                guard copied == kind else { return }
+                for schema in schemas where schema.kind == kind {
+                    notes += try schema.restored(connection, account)
+                }
+            }
         }
         announce(
             FencingToken(account: id, generation: generation),
@@ -94,12 +104,41 @@ extension Workspace {
             kind: kind,
             position: Position(store: contents.fence.store, commit: contents.commit),
             generation: generation,
-            duration: clock.now().duration(since: began)
+            duration: clock.now().duration(since: began),
+            notes: notes
         )
     }
 
     /// Opens a backup that can be restored. What it holds is one snapshot until it is closed.
+    ///
+    /// - Throws: `LockkeeperError` with the code `damaged` where the backup itself is: what to do then
+    ///   is another matter than with an account's own file.
     private func usableBackup(
+        _ path: String,
+        of id: AccountID
+    ) throws -> (connection: Connection, contents: BackupFile.Contents) {
+        do {
+            return try openBackup(path, of: id)
+        } catch let error as LockkeeperError {
+            throw error
+        } catch {
+            guard case let error as LockkeeperError = ErrorMapping.map(error, subject: path),
+                error.code == .damaged
+            else { throw error }
+            throw LockkeeperError(
+                .damaged,
+                subject: path,
+                explanation: "the backup cannot be used: \(error.explanation)",
+                answer: .fixEnvironment,
+                remedy:
+                    "The account is as it was. Use another backup, or copy this one again from where"
+                    + " it came from; it may have been torn on the way.",
+                cause: error
+            )
+        }
+    }
+
+    private func openBackup(
         _ path: String,
         of id: AccountID
     ) throws -> (connection: Connection, contents: BackupFile.Contents) {

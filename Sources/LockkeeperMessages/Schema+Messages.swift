@@ -20,6 +20,7 @@ extension Schema {
             probes: { MessageInspection.probes(for: $0) + [SearchInspection.probe] },
             bookkeeping: SearchLibrary.tables,
             upkeep: [MessageStore.expiryUpkeep, MessageStore.searchUpkeep],
+            restored: RestoredActs.settle,
             notes: { try SearchStatus(reading: $0).notes },
             salvage: MessageSalvage.plan
         )

@@ -69,6 +69,16 @@ struct BackupTests {
             let error = await expect(.invalidInput) { _ = try await app.backUp("alice", to: path) }
             #expect(error?.subject == path)
             #expect(try FileSystem.contents(of: path) == [1])
+            // What a killed one left in the same folder, with its text, goes with the next.
+            let killed = "\(test.root)/other.db.4194303-x.lockkeeper-tmp"
+            for suffix in ["", "-journal", "-mine"] {
+                try FileSystem.replaceFile(at: killed + suffix, with: [1])
+            }
+            _ = try await app.backUp("alice", to: "\(test.root)/third.db")
+            #expect(
+                try FileSystem.list(test.root).filter { $0.contains("lockkeeper-tmp") }
+                    == ["other.db.4194303-x.lockkeeper-tmp-mine"]
+            )
             await expect(.invalidInput) {
                 _ = try await app.backUp("alice", to: "\(test.root)/missing/backup.db")
             }
@@ -134,7 +144,8 @@ struct BackupTests {
             _ = try await app.backUp("alice", .settings, retention: short)
             #expect(try managed(test).count == 4)
             // No process has this number.
-            let unfinished = "\(folder(test))/backups/messages-9-9-manual.db.4194303-x.tmp"
+            let unfinished =
+                "\(folder(test))/backups/messages-9-9-manual.db.4194303-x.lockkeeper-tmp"
             for suffix in ["", "-journal"] {
                 try FileSystem.replaceFile(at: unfinished + suffix, with: [1])
             }
@@ -209,7 +220,13 @@ struct BackupTests {
                 ),
             ] {
                 try FileSystem.replaceFile(at: rubbish, with: damaged)
-                await expect(code) { _ = try await app.restore("alice", from: rubbish) }
+                let error = await expect(code) {
+                    _ = try await app.restore("alice", from: rubbish)
+                }
+                // It is the backup that is damaged, and not the account.
+                #expect(error?.subject == rubbish)
+                #expect(error?.answer == .fixEnvironment)
+                #expect(error?.remedy.contains("another backup") == true)
             }
             let newer = "\(test.root)/newer.db"
             try FileSystem.replaceFile(at: newer, with: bytes)

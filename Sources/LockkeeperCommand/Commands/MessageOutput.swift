@@ -18,7 +18,7 @@ enum MessageOutput {
         return "\(seq)\t\(time)\t\(sender): \(text)"
     }
 
-    /// What is on its way is shown as if it were done; what is parked is only named.
+    /// What is on its way is shown as if it were done; what is held is only named.
     private static func line(
         _ message: StoredMessage,
         _ text: String,
@@ -26,9 +26,9 @@ enum MessageOutput {
     ) -> String {
         let state = pending.state.rawValue
         switch pending.change {
-        case .edit where pending.state == .parked: return "\(text) (edit \(state))"
+        case .edit where !pending.state.isOnItsWay: return "\(text) (edit \(state))"
         case .edit: return "\(terminalText(message.wantedBody ?? "")) (edit \(state))"
-        case .recall where pending.state == .parked: return "\(text) (recall \(state))"
+        case .recall where !pending.state.isOnItsWay: return "\(text) (recall \(state))"
         case .recall: return "(recall \(state))"
         }
     }

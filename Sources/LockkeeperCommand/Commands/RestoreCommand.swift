@@ -13,6 +13,10 @@ struct RestoreCommand: Command {
         is named and nothing is changed. The result is another store: every subscriber reads anew,
         and what the server still has is fetched again from the cursors in the backup.
 
+        What the outbox was to tell when the backup was made may have been told since: messages are
+        held as unknown, unless the server refuses doubles, edits and reactions always, everything else
+        is told again. Notifications that waited are not shown again. It says how many, and what to do.
+
           lockkeeper restore /mnt/usb/alice.db --account alice --yes
         """
     static let options: [OptionSpecification] = [
@@ -41,6 +45,7 @@ struct RestoreCommand: Command {
                 "\(terminalText(report.account.description))  \(report.kind.rawValue) are those of"
                     + " commit \(report.position.commit), generation \(report.generation)"
             )
+            for note in report.notes { try context.console.print("  \(note)") }
             return .success
         }
         try context.console.print { writer in
@@ -50,6 +55,7 @@ struct RestoreCommand: Command {
             writer.member("position", report.position.description)
             writer.member("generation", report.generation.rawValue)
             writer.member("duration_ms", milliseconds: report.duration)
+            writer.member("notes", report.notes)
             writer.endObject()
         }
         return .success

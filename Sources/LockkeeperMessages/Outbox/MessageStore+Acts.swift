@@ -66,6 +66,8 @@ extension MessageStore {
                 ),
                 into: table
             )
+            // The conversation is listed from now on, though nothing of it has come yet.
+            _ = try ConversationState(draft.conversation.bytes, in: connection)
             topics.insert(draft.conversation.bytes)
             return SendReceipt(
                 clientID: draft.clientID,

@@ -149,7 +149,7 @@ extension MessageStore {
         let event: Event
 
         /// Whether it may still be done without anybody's asking.
-        var isLive: Bool { row.state.phase != .parked }
+        var isLive: Bool { OutboxItem.State(row.state.phase).isOnItsWay }
     }
 
     /// What is put into the outbox, and what goes for it.

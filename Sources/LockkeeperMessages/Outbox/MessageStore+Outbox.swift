@@ -135,6 +135,20 @@ extension MessageStore {
         }
     }
 
+    /// How long it is until items that failed may be tried again, by number; what nothing holds up but
+    /// its turn is not among them.
+    public func outboxRetries() async throws -> [Int64: Duration] {
+        let now = moment()
+        return try await session.database.readConnection { [self] connection in
+            var waits: [Int64: Duration] = [:]
+            for row in try OutboxTable(connection: connection).all()
+            where row.state.phase == .waiting {
+                waits[row.number] = row.state.retry?.wait(at: now, max: attemptRules.waitMax)
+            }
+            return waits
+        }
+    }
+
     /// How long it is until an item that is the first of its conversation may be claimed, as far as can
     /// be seen without claiming it.
     private func turn(of row: OutboxTable.Row, at now: Moment) throws -> Duration {

@@ -71,6 +71,9 @@ public struct OutboxItem: Sendable, Hashable, Identifiable {
         /// It was refused for good or failed too often.
         case parked
 
+        /// Whether it may yet be done without anybody's asking.
+        public var isOnItsWay: Bool { self == .waiting || self == .sending }
+
         init(_ phase: AttemptState.Phase) {
             self =
                 switch phase {
@@ -86,7 +89,8 @@ public struct OutboxItem: Sendable, Hashable, Identifiable {
     /// it, knows a repetition by.
     public var key: String {
         if let clientID { return clientID.description }
-        return "item-\(id)"
+        // With the time: a restored backup gives numbers again that were given before.
+        return "item-\(id)-\(createdAt.millisecondsSince1970)"
     }
 }
 

@@ -10,7 +10,7 @@ public struct PendingChange: Sendable, Hashable {
     public let item: Int64
     /// What is to change.
     public let change: Change
-    /// Where it stands. One that is parked, refused for example, is not shown as if it were done.
+    /// Where it stands. Only what is on its way is shown as if it were done.
     public let state: OutboxItem.State
     /// Why it is where it is, where there is something to say.
     public let reason: String?
@@ -28,7 +28,7 @@ extension StoredMessage {
     /// The text as the account wants it: that of an edit that is on its way; `nil` where a recall is, or
     /// there is no text. Neither search nor a list finds it by this before the server has confirmed it.
     public var wantedBody: String? {
-        guard let pendingChange, pendingChange.state != .parked else { return body }
+        guard let pendingChange, pendingChange.state.isOnItsWay else { return body }
         switch pendingChange.change {
         case .edit(let text): return body == nil ? nil : text
         case .recall: return nil
@@ -68,7 +68,7 @@ struct PendingActs {
             else { continue }
             let subject = Subject(conversation: conversation, message: message)
             // The newest that may still be done, else the newest that may not.
-            if change.state == .parked, let known = changes[subject], known.state != .parked {
+            if let known = changes[subject], known.state.isOnItsWay, !change.state.isOnItsWay {
                 continue
             }
             changes[subject] = change

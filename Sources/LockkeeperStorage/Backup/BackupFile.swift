@@ -8,7 +8,7 @@ package import LockkeeperSQLite
 /// it is and under which generation it was made.
 ///
 /// ```
-/// (none) ──copy──▶ <name>.<pid>-<n>.tmp ──inspect──▶ sync ──rename──▶ <name>
+/// (none) ──copy──▶ <name>.<pid>-<n>.lockkeeper-tmp ──inspect──▶ sync ──rename──▶ <name>
 /// ```
 package enum BackupFile {
     /// What a backup holds.
@@ -70,6 +70,8 @@ package enum BackupFile {
         let path = path(contents)
         guard try system({ () throws(SystemCallError) in try FileSystem.status(path) }) == nil
         else { throw .fileExists(path: path) }
+        // What it would find there holds texts, and nobody else takes it away.
+        try? removeUnfinished(in: FileSystem.directory(of: path))
         let temporary = try reserve(path, making.pid)
         do throws(StorageError) {
             try copy(source, to: temporary, making)
@@ -164,6 +166,29 @@ package enum BackupFile {
                 jitterSeed: environment.jitterSeed
             )
         }
+    }
+
+    /// Removes what processes left behind in a folder that died as they made a backup there.
+    ///
+    /// - Throws: what the kernel throws.
+    package static func removeUnfinished(in folder: String) throws(StorageError) {
+        try system { () throws(SystemCallError) in
+            for name in try FileSystem.list(folder) {
+                guard let pid = maker(of: name), try ProcessIdentity.read(pid: pid) == nil
+                else { continue }
+                try FileSystem.remove("\(folder)/\(name)")
+            }
+        }
+    }
+
+    /// Who makes a backup that is not finished, by its name or that of the log beside it.
+    private static func maker(of name: String) -> Int32? {
+        guard let end = name.firstRange(of: BackupName.unfinished)?.lowerBound,
+            ["", "-journal"].contains(name[end...].dropFirst(BackupName.unfinished.count)),
+            let dot = name[..<end].lastIndex(of: ".")
+        else { return nil }
+        let parts = name[..<end][name.index(after: dot)...].split(separator: "-")
+        return parts.count == 2 ? Int32(parts[0]) : nil
     }
 
     /// Takes a name beside the final one that nobody has.

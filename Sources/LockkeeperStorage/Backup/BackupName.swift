@@ -17,8 +17,8 @@ package struct BackupName: Sendable, Hashable {
         case migration
     }
 
-    /// How the name of one ends that is being made.
-    package static let unfinished = ".tmp"
+    /// How the name of one ends that is being made: nobody else names files so, in whatever folder.
+    package static let unfinished = ".lockkeeper-tmp"
 
     /// Which of the account's databases it is of.
     package let kind: StoreKind

@@ -1,0 +1,99 @@
+import Lockkeeper
+import LockkeeperDomain
+import LockkeeperSQLite
+
+/// What a restored backup makes of what was to be done outside.
+///
+/// Between the backup and the restore it may have been done, and nothing here tells. So every item counts
+/// as one whose attempt had no answer:
+///
+/// - A message is of unknown outcome, unless the server refuses doubles: then it is told again, as a
+///   repetition.
+/// - An edit or a reaction is of unknown outcome too: others may have followed, which it would overwrite.
+/// - A recall, a deletion, a clear and a position only grow: they are told again.
+/// - A notification is not shown again. It counts as shown, so that it is withdrawn when the message is
+///   read: who shows notifications ignores one that is not there.
+enum RestoredActs {
+    /// Says what was held.
+    static let settle: RestoreStep = { connection, account in
+        let table = RestoredTable(connection: connection)
+        let refusesDoubles = account.contract.refusesDoubles
+        let heldMessages = refusesDoubles ? 0 : try table.hold("send")
+        let heldChanges = try table.hold("edit") + table.hold("reaction")
+        let repeated = try table.repeatRest()
+        let notifications = try table.dropNotifications()
+        var notes: [String] = []
+        if heldMessages + heldChanges > 0 {
+            notes.append(
+                "\(heldMessages) messages and \(heldChanges) changes that the server had not been told"
+                    + " of when the backup was made may have reached it since, and are held as unknown."
+                    + " 'lockkeeper outbox list' names them; 'outbox retry ITEM' tells one again,"
+                    + " 'outbox cancel ITEM' gives it up."
+            )
+        }
+        if repeated > 0 {
+            notes.append(
+                "\(repeated) items of the outbox are told again as repetitions, which does no harm:"
+                    + " the server refuses doubles, or they say the same again."
+            )
+        }
+        if notifications > 0 {
+            notes.append(
+                "\(notifications) notifications that waited may have been shown since, and are not"
+                    + " shown again."
+            )
+        }
+        return notes
+    }
+}
+
+/// The statements of a restore.
+private struct RestoredTable {
+    let connection: Connection
+
+    /// Holds items that may be done once too often.
+    func hold(_ act: String) throws(SQLiteError) -> Int {
+        let update = try connection.statement(
+            """
+            UPDATE lk_outbox SET phase = 2, attempt = max(attempt, 1), retry_boot = NULL,
+                retry_at = NULL,
+                reason = 'it comes from a backup, and may have been done since that was made'
+            WHERE act = ?1 AND phase < 2
+            """
+        )
+        try update.bind(1, act)
+        try update.run()
+        return connection.changes
+    }
+
+    /// What is left is told again at once, and said to be a repetition.
+    func repeatRest() throws(SQLiteError) -> Int {
+        let update = try connection.statement(
+            """
+            UPDATE lk_outbox SET phase = 0, attempt = max(attempt, 1), retry_boot = NULL,
+                retry_at = NULL
+            WHERE phase < 2
+            """
+        )
+        try update.run()
+        return connection.changes
+    }
+
+    func dropNotifications() throws(SQLiteError) -> Int {
+        let note = try connection.statement(
+            """
+            INSERT INTO lk_notified (message) SELECT message FROM lk_effect WHERE kind = 0
+            ON CONFLICT DO NOTHING
+            """
+        )
+        try note.run()
+        let delete = try connection.statement("DELETE FROM lk_effect WHERE kind = 0")
+        try delete.run()
+        let count = connection.changes
+        let withdraw = try connection.statement(
+            "UPDATE lk_effect SET phase = 0, retry_boot = NULL, retry_at = NULL WHERE phase = 1"
+        )
+        try withdraw.run()
+        return count
+    }
+}
