@@ -99,9 +99,13 @@ extension Session {
         try attachment.membership.isClaimed(thing.kind, number)
     }
 
-    /// Who has claimed something, a sentence each; empty where nobody has, or nobody with a record.
+    /// Who has claimed something, a sentence each: processes of Lockkeeper's, and the programs that they
+    /// have started for it. Empty where nobody has.
     package func claimers(of thing: Claimable, _ number: Int64) throws -> [String] {
-        try attachment.membership.claimers(of: thing.kind, number).map(\.description)
+        let membership = attachment.membership
+        guard try membership.isClaimed(thing.kind, number) else { return [] }
+        return try membership.claimers(of: thing.kind, number).map(\.description)
+            + membership.heirs(of: thing.kind, number).map(\.description)
     }
 
     /// The run of the kernel in which this process lives: what readings of the monotonic clock that

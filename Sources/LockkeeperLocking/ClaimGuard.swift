@@ -39,6 +39,21 @@ package struct ClaimGuard: ~Copyable, Sendable {
     package var inheritance: LockDescriptor.Inheritance { description.descriptor.inheritance }
 }
 
+/// A program that acts on a claim of whoever started it.
+package struct ClaimHeir: Sendable, Hashable, CustomStringConvertible {
+    /// The process.
+    package let pid: Int32
+    /// The program's name as the kernel knows it.
+    package let program: String
+    /// How the process is.
+    package let condition: ProcessCondition
+
+    /// For people: "pid 4712 (sh), a program that was started for it, running".
+    package var description: String {
+        "pid \(pid) (\(program)), a program that was started for it, \(condition.rawValue)"
+    }
+}
+
 extension LockFileMembership {
     /// Claims something if nobody has.
     ///
@@ -54,8 +69,7 @@ extension LockFileMembership {
         return ClaimGuard(kind, number, by: candidate)
     }
 
-    /// The processes that have a claim, for sentences. A program that inherited it and has no record
-    /// is not found.
+    /// The processes that have a claim, for sentences.
     ///
     /// - Throws: ``LockingError/system(_:)`` when the kernel refuses.
     package func claimers(
@@ -63,6 +77,18 @@ extension LockFileMembership {
         _ number: Int64
     ) throws(LockingError) -> [Holder] {
         try holders(ofByte: LockFileLayout.byte(of: kind, number), includingSelf: true)
+    }
+
+    /// The programs that inherited a claim and have no record, for sentences: each process that may be
+    /// looked into is. They may be all that holds it, where whoever started them has died.
+    ///
+    /// - Throws: ``LockingError/system(_:)`` when the kernel refuses.
+    package func heirs(
+        of kind: ClaimKind,
+        _ number: Int64
+    ) throws(LockingError) -> [ClaimHeir] {
+        let members = Set(try members().map(\.identity.pid))
+        return try strangers(holding: LockFileLayout.byte(of: kind, number), beside: members)
     }
 
     /// Whether somebody, perhaps this process, has a claim. An answer of the past by the time it is

@@ -57,6 +57,31 @@ extension LockFileMembership {
         }
     }
 
+    /// The processes without a record that hold a byte: what inherited a description.
+    func strangers(
+        holding byte: Int64,
+        beside members: Set<Int32>
+    ) throws(LockingError) -> [ClaimHeir] {
+        let file = try withClaim { (claim) throws(SystemCallError) in claim.descriptor.identity }
+        return try systemCalls { () throws(SystemCallError) in
+            var heirs: [ClaimHeir] = []
+            for pid in try FileSystem.list("/proc").compactMap({ Int32($0) }).sorted()
+            where !members.contains(pid) && hasLock(on: byte, of: file, pid: pid) {
+                guard let identity = try ProcessIdentity.read(pid: pid),
+                    let program = ProcessIdentity.programName(pid: pid)
+                else { continue }
+                heirs.append(
+                    ClaimHeir(
+                        pid: pid,
+                        program: program,
+                        condition: try identity.condition()
+                    )
+                )
+            }
+            return heirs
+        }
+    }
+
     private func holder(_ record: ProcessRecord) throws(SystemCallError) -> Holder {
         Holder(
             record: record,

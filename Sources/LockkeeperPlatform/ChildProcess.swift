@@ -25,6 +25,7 @@ package enum ExitStatus: Sendable, Hashable {
 package final class ChildProcess: Sendable {
     /// The process id; the child's until ``wait()`` has returned.
     package let pid: Int32
+    private let ownsGroup: Bool
     private let ends: Mutex<PipeEnds>
     private let exitStatus = Mutex<ExitStatus?>(nil)
 
@@ -58,6 +59,8 @@ package final class ChildProcess: Sendable {
     ///   - program: A path, or a name that is looked up in `PATH`.
     ///   - arguments: Without the program's own name.
     ///   - environment: Variables set or replaced in what this process has.
+    ///   - ownsGroup: Whether it leads a process group of its own, so that what it starts can be ended
+    ///     with it: ``signalGroup(_:)``.
     ///   - inheritance: A lock's description that the child gets as its descriptor 3: the lock is
     ///     held until the child has ended too, with everything that it started and gave it on to.
     /// - Throws: ``SystemCallError`` when a pipe cannot be made or the program cannot be started.
@@ -68,6 +71,7 @@ package final class ChildProcess: Sendable {
         input: Stream = .null,
         output: Stream = .inherited,
         error: Stream = .inherited,
+        ownsGroup: Bool = false,
         inheriting inheritance: LockDescriptor.Inheritance? = nil
     ) throws(SystemCallError) {
         var spawn = Spawn()
@@ -76,6 +80,8 @@ package final class ChildProcess: Sendable {
             try spawn.connect(standard, to: stream)
         }
         if let inheritance { spawn.hand(inheritance) }
+        if ownsGroup { spawn.separate() }
+        self.ownsGroup = ownsGroup
         pid = try spawn.run(program, arguments, environment)
         ends = Mutex(PipeEnds(raw: spawn.takeOwnEnds()))
     }
@@ -103,6 +109,18 @@ package final class ChildProcess: Sendable {
         try exitStatus.withLock { (status) throws(SystemCallError) in
             if status != nil { return }
             _ = try system(.kill) { kill(pid, number) }
+        }
+    }
+
+    /// Sends a signal to the child and to what it has started, as far as that has not left the child's
+    /// group; does nothing once the child was waited for.
+    ///
+    /// - Throws: ``SystemCallError`` when the kernel refuses.
+    package func signalGroup(_ number: Int32) throws(SystemCallError) {
+        precondition(ownsGroup, "the child has no group of its own")
+        try exitStatus.withLock { (status) throws(SystemCallError) in
+            if status != nil { return }
+            _ = try system(.kill) { kill(-pid, number) }
         }
     }
 
@@ -147,6 +165,15 @@ private struct Spawn {
         posix_spawnattr_setflags(
             &attributes,
             Int16(POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF)
+        )
+    }
+
+    /// The child leads a process group of its own.
+    mutating func separate() {
+        posix_spawnattr_setpgroup(&attributes, 0)
+        posix_spawnattr_setflags(
+            &attributes,
+            Int16(POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETPGROUP)
         )
     }
 

@@ -6,8 +6,8 @@ import Synchronization
 /// and answers with a line on its standard output.
 ///
 /// It inherits the claim as descriptor 3, so that the claim is held as long as the program lives, though
-/// this process is killed meanwhile. It is ended when its time is up, or when this process is asked to
-/// end and the program does not follow.
+/// this process is killed meanwhile. It leads a process group of its own, which is asked to end when its
+/// time is up, or when this process is asked to end; a moment later the group is killed.
 ///
 /// Lock rule: the monitor guards the child and how it ended; nothing is waited for under it but that.
 final class RelayedCommand: Sendable {
@@ -25,6 +25,8 @@ final class RelayedCommand: Sendable {
         var child: ChildProcess?
         var hasEnded = false
         var wasTooSlow = false
+        /// Whether this process was asked to end, and so the program is.
+        var isInterrupted = false
     }
 
     private let words: [String]
@@ -77,10 +79,10 @@ final class RelayedCommand: Sendable {
         return Ending(answer: answer, status: status, wasTooSlow: wasTooSlow)
     }
 
-    /// Asks the program to end, as this process was asked to.
+    /// Asks the program to end, as this process was asked to; also where it is about to be started.
     func interrupt() {
-        let child = state.withLock { $0.hasEnded ? nil : $0.child }
-        try? child?.signal(Signal.terminate.rawValue)
+        state.withLock { $0.isInterrupted = true }
+        state.broadcast()
     }
 
     private func start(_ inheritance: LockDescriptor.Inheritance?) throws -> ChildProcess {
@@ -90,6 +92,7 @@ final class RelayedCommand: Sendable {
                 arguments: Array(words.dropFirst()),
                 input: .pipe,
                 output: .pipe,
+                ownsGroup: true,
                 inheriting: inheritance
             )
         } catch {
@@ -136,14 +139,18 @@ final class RelayedCommand: Sendable {
     }
 
     private func watch(_ child: ChildProcess) {
-        func hasEnded(within wait: Duration) -> Bool {
-            let deadline = Deadline(after: wait, from: SystemClock().now())
-            return state.wait(until: deadline) { $0.hasEnded ? true : nil } == true
+        func deadline(after wait: Duration) -> Deadline {
+            Deadline(after: wait, from: SystemClock().now())
         }
-        if hasEnded(within: timeout) { return }
-        state.withLock { $0.wasTooSlow = true }
-        try? child.signal(Signal.terminate.rawValue)
-        if hasEnded(within: Self.endingMax) { return }
-        try? child.signal(Signal.kill.rawValue)
+        let hasEnded = state.wait(until: deadline(after: timeout)) { state -> Bool? in
+            state.hasEnded ? true : state.isInterrupted ? false : nil
+        }
+        if hasEnded == true { return }
+        if hasEnded == nil { state.withLock { $0.wasTooSlow = true } }
+        try? child.signalGroup(Signal.terminate.rawValue)
+        let follows = state.wait(until: deadline(after: Self.endingMax)) {
+            $0.hasEnded ? true : nil
+        }
+        if follows == nil { try? child.signalGroup(Signal.kill.rawValue) }
     }
 }
