@@ -142,7 +142,8 @@ struct Arguments {
         if let nearest, nearest.distance <= 2 {
             return "There is no option \(word). Did you mean \(nearest.name)?"
         }
-        return "There is no option \(word)."
+        let hint = " Behind '--' everything is an argument: -- \(word)"
+        return "There is no option \(word).\(hint)"
     }
 }
 

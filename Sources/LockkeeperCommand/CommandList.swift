@@ -29,6 +29,8 @@ enum CommandList {
         OutboxCancelCommand.self,
         EffectsRunCommand.self,
         EffectsListCommand.self,
+        EffectsRetryCommand.self,
+        EffectsDropCommand.self,
         ExportCommand.self,
         QuarantineListCommand.self,
         QuarantineShowCommand.self,

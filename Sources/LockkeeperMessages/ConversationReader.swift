@@ -42,6 +42,7 @@ struct ConversationReader {
             id: id,
             lastAt: row.optionalInt64(first + 14).map(Timestamp.init(stored:)),
             last: last.map(pending.marked),
+            pendingCount: pending.sendCount(in: id),
             readSequence: readSeq,
             unread: row.optionalInt64(first + 3).map { Int($0 - (expired?.unread ?? 0)) },
             unreadMentions: row.optionalInt64(first + 4).map { Int($0 - (expired?.mentions ?? 0)) },

@@ -118,6 +118,9 @@ public struct ConversationInfo: Sendable, Hashable, Identifiable {
     public let lastAt: Timestamp?
     /// Its last message that was not deleted.
     public let last: StoredMessage?
+    /// How many messages of the account's own stand behind it and were not confirmed: they are no part
+    /// of ``last`` (see ``MessageStore/timelineEnd(_:limit:)``).
+    public let pendingCount: Int
     /// Up to where the account has read; `nil` while that is not known.
     public let readSequence: Int64?
     /// How many messages are unread; `nil` while the read position is not known (M-9).

@@ -38,8 +38,12 @@ struct ArgumentsTests {
         "what cannot be understood is an error that says what to write",
         arguments: [
             (["--rot", "a"], "Did you mean --root?"),
-            (["--nothing-like-it"], "There is no option --nothing-like-it."),
-            (["-j"], "There is no option -j."),
+            (
+                ["--nothing-like-it"],
+                "There is no option --nothing-like-it. Behind '--' everything is an argument:"
+                    + " -- --nothing-like-it"
+            ),
+            (["-5"], "There is no option -5. Behind '--' everything is an argument: -- -5"),
             (["--json=1"], "takes no value"),
             (["--root"], "needs a value: --root DIR"),
             (["--root", "--json"], "written --root=DIR"),

@@ -8,7 +8,8 @@ struct ConversationsCommand: Command {
     static let summary = "list the conversations, the newest first"
     static let details = """
         Lists the conversations by the time of their last message: unread count ("?" while no read
-        position is known), name, last message. It reads a retired account too.
+        position is known), name, last message, and how many of one's own were not confirmed behind
+        it. It reads a retired account too.
 
           lockkeeper conversations --account alice --limit 20
         """
@@ -34,11 +35,15 @@ struct ConversationsCommand: Command {
             let unread = conversation.unread.map(String.init) ?? "?"
             let last = conversation.last.map(MessageOutput.line) ?? ""
             let name = terminalText(conversation.id.description)
-            return try context.console.print("\(unread)\t\(name)\t\(last)")
+            let pending =
+                conversation.pendingCount > 0
+                ? "\t(\(conversation.pendingCount) not confirmed)" : ""
+            return try context.console.print("\(unread)\t\(name)\t\(last)\(pending)")
         }
         try context.console.print { writer in
             writer.beginVersionedObject()
             writer.member("conversation", conversation.id)
+            writer.member("pending", conversation.pendingCount)
             writer.member("unread", conversation.unread)
             writer.member("unread_mentions", conversation.unreadMentions)
             writer.member("read_seq", conversation.readSequence)

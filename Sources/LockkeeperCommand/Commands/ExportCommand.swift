@@ -10,6 +10,10 @@ struct ExportCommand: Command {
         and form: exporting the import gives the same bytes. It is one consistent snapshot, taken
         while others may write. It reads a retired account too.
 
+        What the server was not told yet is no part of it: a second store would tell it again. It says
+        so, and how much that is, on the error stream; 'outbox list --json' writes it, with each
+        message's text, and 'send --client-id' puts it into another store's outbox.
+
           lockkeeper export --account alice --cursors > alice.ndjson
         """
     static let options: [OptionSpecification] = [
@@ -26,6 +30,13 @@ struct ExportCommand: Command {
         let console = context.console
         try await context.reading { messages in
             try await messages.export(includingCursors: includesCursors) { try console.write($0) }
+            let count = try await messages.outbox().count
+            if count > 0 {
+                console.note(
+                    "lockkeeper: \(count) items of the outbox are no part of the export, because the"
+                        + " server has not confirmed them: 'lockkeeper outbox list --json' writes them"
+                )
+            }
         }
         return .success
     }

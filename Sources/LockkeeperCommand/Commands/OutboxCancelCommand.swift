@@ -67,7 +67,8 @@ extension OutboxOutput {
             throw CommandError(
                 "claimed",
                 .tryAgain,
-                "Item \(item) is being told\(by). Try again when that has ended."
+                "Item \(item) is being told\(by). Try again when that has ended; a program that hangs"
+                    + " is ended with 'kill PID'."
             )
         }
     }

@@ -9,8 +9,10 @@ struct OutboxListCommand: Command {
     static let summary = "list what the server was not told yet"
     static let details = """
         Lists the items of the outbox in their order: number, act, conversation, state, attempts, why it
-        is where it is, and who has claimed it. The states: waiting; sending, an attempt has begun;
-        unknown, an attempt had no answer; parked, refused for good or failed too often.
+        is where it is, when it is tried again, and who has claimed it. The states: waiting; sending, an
+        attempt has begun; unknown, an attempt had no answer, or one that cannot be true; parked,
+        refused for good or failed too often. With --json each has its "event", which holds the text of
+        a message that is not sent.
 
           lockkeeper outbox list room-7 --json
         """
@@ -23,12 +25,15 @@ struct OutboxListCommand: Command {
 
     func run(in context: CommandContext) async throws -> ExitCode {
         try await context.reading { messages in
+            let retries = try await messages.outboxRetries()
             for item in try await messages.outbox(in: conversation) {
                 let claimers =
                     item.state == .sending
                     ? try messages.claimers(ofOutboxItem: item.id) : []
                 guard context.options.isJSON else {
-                    try context.console.print(OutboxOutput.line(item, claimers: claimers))
+                    try context.console.print(
+                        OutboxOutput.line(item, claimers: claimers, retryIn: retries[item.id])
+                    )
                     continue
                 }
                 try context.console.print { writer in
@@ -36,6 +41,9 @@ struct OutboxListCommand: Command {
                     OutboxOutput.write(item, into: &writer)
                     writer.member("state", item.state.rawValue)
                     writer.member("reason", item.reason)
+                    if let wait = retries[item.id] {
+                        writer.member("retry_in_ms", Int64(wait.milliseconds.rounded(.up)))
+                    }
                     writer.member("claimed_by", claimers)
                     writer.endObject()
                 }
@@ -51,8 +59,8 @@ struct EffectsListCommand: Command {
     static let usage = "[options]"
     static let summary = "list notifications that nobody has confirmed"
     static let details = """
-        Lists the effects that were not confirmed, oldest message first: notify or withdraw,
-        conversation, message, state, attempts, why it is where it is.
+        Lists the effects that were not confirmed, oldest message first: number, notify or withdraw,
+        conversation, message, state, attempts, why it is where it is, and who has claimed it.
 
           lockkeeper effects list --json
         """
@@ -62,13 +70,17 @@ struct EffectsListCommand: Command {
     func run(in context: CommandContext) async throws -> ExitCode {
         try await context.reading { messages in
             for effect in try await messages.effects() {
+                let claimers =
+                    effect.state == .attempting ? try messages.claimers(ofEffect: effect.id) : []
                 guard context.options.isJSON else {
                     let texts = [effect.conversation.description, effect.message.description]
                         .map(terminalText)
                     try context.console.print(
-                        "\(effect.kind.rawValue)\t\(texts[0])\t\(texts[1])\t"
-                            + "\(effect.state.rawValue)\t\(effect.attempt)"
-                            + (effect.reason.map { "\t\(terminalText($0))" } ?? "")
+                        ([
+                            "\(effect.id)", effect.kind.rawValue, texts[0], texts[1],
+                            effect.state.rawValue, "\(effect.attempt)",
+                        ] + [effect.reason.map(terminalText)].compactMap(\.self) + claimers)
+                        .joined(separator: "\t")
                     )
                     continue
                 }
@@ -77,6 +89,7 @@ struct EffectsListCommand: Command {
                     EffectOutput.write(effect, into: &writer)
                     writer.member("state", effect.state.rawValue)
                     writer.member("reason", effect.reason)
+                    writer.member("claimed_by", claimers)
                     writer.endObject()
                 }
             }

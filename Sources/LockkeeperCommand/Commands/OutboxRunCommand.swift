@@ -15,8 +15,8 @@ struct OutboxRunCommand: Command {
           {"id":"m17","seq":181,"server_at":"2026-01-01T00:00:00Z"}   the server has the message
           {} or {"version":3}                    the server has what is no message, an edit for
                                                  example at that version
-          {"failed":"no route"}                  not done; tried again after a growing while, or
-                                                 after "retry_after_ms"
+          {"failed":"no route"}                  not done; tried again after a growing while, at
+                                                 least "retry_after_ms", which counts up to an hour
           {"refused":"too long"}                 never; parked, and the next goes on
 
         An answer that cannot be true, because another message has the id or the place, confirms nothing:
@@ -24,10 +24,14 @@ struct OutboxRunCommand: Command {
         done, try again"; any other end leaves the outcome unknown. A message of unknown outcome is repeated only where the account's server refuses
         doubles ('account add --refuses-doubles'), else 'outbox retry' or 'outbox cancel' decide.
 
-        Items of one conversation are told in order, one at a time, by however many processes. A claim
-        lives as long as COMMAND, which has it as descriptor 3: it ends with COMMAND though this process
-        is killed, and at once when COMMAND is. The code is 75 where items wait for a later attempt or
-        are another's.
+        Items of one conversation are told in order, one at a time, by however many processes; one that
+        is parked or unknown lets those behind it go on. A claim lives as long as COMMAND, which has it
+        as descriptor 3: it ends with COMMAND though this process is killed, and at once when COMMAND
+        is. COMMAND leads a process group, which is ended with it, two seconds after it was asked to.
+
+        What is left is named on the error stream, with the reason. The code is 75 where items wait for
+        a later attempt or are another's, else 0, also where only a person can decide about what is
+        left.
 
           lockkeeper outbox run --account alice -- ./send.sh
         """
@@ -51,6 +55,8 @@ struct OutboxRunCommand: Command {
                 return true
             } wait: {
                 try await messages.outboxWait()
+            } remains: {
+                try await OutboxOutput.remains(messages)
             }
         }
     }
@@ -90,6 +96,8 @@ struct EffectsRunCommand: Command {
                 return true
             } wait: {
                 try await messages.effectWait()
+            } remains: {
+                try await EffectOutput.remains(messages)
             }
         }
     }

@@ -134,21 +134,73 @@ enum OutboxOutput {
         writer.raw(EventEncoder.line(item.event))
     }
 
+    /// What is left and why, a sentence each.
+    static func remains(_ messages: MessageStore) async throws -> [String] {
+        let retries = try await messages.outboxRetries()
+        return try await messages.outbox().map { item in
+            let claimers =
+                item.state == .sending ? try messages.claimers(ofOutboxItem: item.id) : []
+            let why = remarks(item, claimers: claimers, retryIn: retries[item.id])
+            let advice =
+                item.state.isOnItsWay
+                ? "" : "; 'outbox retry \(item.id)' or 'outbox cancel \(item.id)' decide"
+            return "item \(item.id) (\(item.act.rawValue) in"
+                + " \(terminalText(item.conversation.description))) is left, \(item.state.rawValue): "
+                + (why.isEmpty ? "it waits for its turn" : why.joined(separator: "; ")) + advice
+        }
+    }
+
+    private static func remarks(
+        _ item: OutboxItem,
+        claimers: [String],
+        retryIn: Duration?
+    ) -> [String] {
+        [item.reason.map(terminalText), retryIn.map(RetryText.init)?.text].compactMap(\.self)
+            + claimers
+    }
+
     /// An item as one line for people.
-    static func line(_ item: OutboxItem, claimers: [String]) -> String {
+    static func line(_ item: OutboxItem, claimers: [String], retryIn: Duration?) -> String {
         var text =
             "\(item.id)\t\(item.act.rawValue)\t\(terminalText(item.conversation.description))"
             + "\t\(item.state.rawValue)\t\(item.attempt)"
-        let remarks = [item.reason.map(terminalText)].compactMap { $0 } + claimers
+        let remarks = remarks(item, claimers: claimers, retryIn: retryIn)
         if !remarks.isEmpty { text += "\t\(remarks.joined(separator: "; "))" }
         return text
     }
 }
 
+/// When something is tried again, for people.
+struct RetryText {
+    /// "next attempt in 12 s", rounded up.
+    let text: String
+
+    init(_ wait: Duration) {
+        text = "next attempt in \(wait.components.seconds + 1) s"
+    }
+}
+
 /// How an effect is printed.
 enum EffectOutput {
+    /// What is left and why, a sentence each.
+    static func remains(_ messages: MessageStore) async throws -> [String] {
+        try await messages.effects(limit: 1000).map { effect in
+            let claimers =
+                effect.state == .attempting ? try messages.claimers(ofEffect: effect.id) : []
+            let why = [effect.reason.map(terminalText)].compactMap(\.self) + claimers
+            let advice =
+                effect.state == .parked
+                ? "; 'effects retry \(effect.id)' or 'effects drop \(effect.id)' decide" : ""
+            return "effect \(effect.id) (\(effect.kind.rawValue) in"
+                + " \(terminalText(effect.conversation.description))) is left,"
+                + " \(effect.state.rawValue): "
+                + (why.isEmpty ? "it waits for its turn" : why.joined(separator: "; ")) + advice
+        }
+    }
+
     /// Writes an effect's members.
     static func write(_ effect: Effect, into writer: inout JSONWriter) {
+        writer.member("number", effect.id)
         writer.member("effect", effect.kind.rawValue)
         writer.member("key", effect.key)
         writer.member("tag", effect.tag)

@@ -67,11 +67,13 @@ final class Relay: Sendable {
     /// - Parameters:
     ///   - next: does one thing, by ``tell(_:)``; says whether there was one.
     ///   - wait: how long until there may be another; `nil` where nothing waits.
+    ///   - remains: what is left when nothing can be done now, and why, a sentence each.
     /// - Returns: `tryAgain` where something waits that cannot be done now.
     func run(
         following session: Session,
         next: () async throws -> Bool,
-        wait: () async throws -> Duration?
+        wait: () async throws -> Duration?,
+        remains: () async throws -> [String]
     ) async throws -> ExitCode {
         let signals = Task { [self] in
             _ = try await AwaitedSignal.next(of: Self.signals)
@@ -88,7 +90,10 @@ final class Relay: Sendable {
         while !isEnding {
             if try await next() { continue }
             let pause = try await wait()
-            guard follows else { return pause == nil ? .success : .tryAgain }
+            guard follows else {
+                note(try await remains())
+                return pause == nil ? .success : .tryAgain
+            }
             let alarm = Task { [wake] in
                 try await Task.sleep(for: pause ?? .seconds(3600))
                 wake.yield()
@@ -98,6 +103,17 @@ final class Relay: Sendable {
         }
         return .success
     }
+
+    /// Says what is left, so that nobody takes the end of the run for that of the work.
+    private func note(_ remains: [String]) {
+        for sentence in remains.prefix(Self.remainsCountMax) {
+            context.console.note("lockkeeper: \(sentence)")
+        }
+        let rest = remains.count - Self.remainsCountMax
+        if rest > 0 { context.console.note("lockkeeper: and \(rest) more") }
+    }
+
+    private static let remainsCountMax = 10
 
     /// The signals by which this process is asked to end.
     static let signals: [Signal] = [.terminate, .interrupt]

@@ -4,12 +4,15 @@ import LockkeeperSQLite
 /// The rows of `lk_effect` and what belongs to them, inside a transaction that is open on a connection.
 ///
 /// ```
-/// (none) ──notify──▶ notify, unclaimed ──takeBack──▶ (none)
-///                       │ claim
-///                       ▼
-///                    notify, claimed ──confirm──▶ notified ──takeBack──▶ withdraw ──confirm──▶ (none)
-///                       └──takeBack──▶ withdraw ──────────────────────────┘
+/// (none) ──notify──▶ notify, never shown ──takeBack──▶ (none)
+///                       │ claim      ▲ fail, refuse, give back
+///                       ▼            │
+///                    notify, attempted ──confirm──▶ notified ──takeBack──▶ withdraw ──▶ (none)
+///                       └──takeBack──▶ withdraw ────────────────────────────┘
 /// ```
+///
+/// An attempt that had no answer may have shown it: from then on `shown` says so, and taking back makes
+/// a withdraw. Of what nobody can have shown there is none (M-11).
 ///
 /// One row per message holds both, so that there is one effect of a kind per message, and a withdraw is
 /// never handed out before its notify was let go: they share a claim.
@@ -30,7 +33,7 @@ struct EffectTable {
     /// A message is to be told no more.
     func takeBack(_ message: Int64) throws {
         try run(
-            "DELETE FROM lk_effect WHERE message = ?1 AND kind = 0 AND attempt = 0",
+            "DELETE FROM lk_effect WHERE message = ?1 AND kind = 0 AND phase <> 1 AND NOT shown",
             message
         )
         if connection.changes > 0 { return }
@@ -81,13 +84,19 @@ struct EffectTable {
         let message: Int64
         let kind: Effect.Kind
         var state: AttemptState
+        /// Whether an attempt that had no answer may have shown it.
+        let wasShown: Bool
+
+        /// Whether it may stand before a person's eyes.
+        var mayBeShown: Bool { kind == .notify && (wasShown || state.phase == .attempting) }
     }
 
     /// The rows behind a message, oldest message first.
     func rows(after message: Int64 = .min, limit: Int) throws -> [Row] {
         let select = try connection.statement(
             """
-            SELECT message, kind, phase, attempt, failures, unanswered, retry_boot, retry_at, reason
+            SELECT message, kind, phase, attempt, failures, unanswered, retry_boot, retry_at, reason,
+                shown
             FROM lk_effect WHERE message > ?1 ORDER BY message LIMIT ?2
             """
         )
@@ -102,7 +111,8 @@ struct EffectTable {
     func row(_ message: Int64) throws -> Row? {
         let select = try connection.statement(
             """
-            SELECT message, kind, phase, attempt, failures, unanswered, retry_boot, retry_at, reason
+            SELECT message, kind, phase, attempt, failures, unanswered, retry_boot, retry_at, reason,
+                shown
             FROM lk_effect WHERE message = ?1
             """
         )
@@ -117,7 +127,7 @@ struct EffectTable {
         let update = try connection.statement(
             """
             UPDATE lk_effect SET phase = ?2, attempt = ?3, failures = ?4, unanswered = ?5,
-                retry_boot = ?6, retry_at = ?7, reason = ?8
+                retry_boot = ?6, retry_at = ?7, reason = ?8, shown = shown OR ?5 > 0
             WHERE message = ?1
             """
         )
@@ -204,5 +214,6 @@ extension EffectTable.Row {
         message = row.int64(0)
         kind = row.int64(1) == 1 ? .withdraw : .notify
         state = AttemptState(reading: row, from: 2)
+        wasShown = row.int64(9) != 0
     }
 }

@@ -212,6 +212,25 @@ extension MessageStore {
         }.value
     }
 
+    /// Gives an effect up: it is not handed out any more. A notify that may have been shown is withdrawn
+    /// later as if it had been confirmed.
+    ///
+    /// - Returns: whether there was such an effect, and nobody acts on it just now.
+    public func dropEffect(_ number: Int64) async throws -> Bool {
+        try await session.database.submit(
+            durability: .durable,
+            waitMax: nil
+        ) { [self] connection, _ in
+            let table = EffectTable(connection: connection)
+            guard number > 0, let row = try table.row(number) else { return false }
+            let hold = try session.tryClaim(.effect, number)
+            defer { hold?.release() }
+            guard row.state.mayCancel(isClaimed: hold == nil) else { return false }
+            if row.mayBeShown { try table.confirm(row) } else { try table.remove(number) }
+            return true
+        }.value
+    }
+
     // MARK: - Where nothing is told
 
     /// Says up to where a conversation notifies of nothing: messages at or below the place are known to

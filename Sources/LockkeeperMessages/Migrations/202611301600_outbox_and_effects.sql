@@ -42,11 +42,13 @@ CREATE INDEX lk_outbox_open ON lk_outbox (conversation_id, id) WHERE phase < 4;
 -- What messages of the account's own became: two of them are never one of the server's.
 CREATE INDEX lk_outbox_sent ON lk_outbox (conversation_id, message_id) WHERE phase = 4;
 
--- Effects that are to be handed out, one row per message: `kind` 0 notify, 1 withdraw.
+-- Effects that are to be handed out, one row per message: `kind` 0 notify, 1 withdraw. `shown`: an
+-- attempt that had no answer may have shown it.
 CREATE TABLE lk_effect (
     message      INTEGER PRIMARY KEY,
     kind         INTEGER NOT NULL DEFAULT 0 CHECK (kind IN (0, 1)),
     phase        INTEGER NOT NULL DEFAULT 0 CHECK (phase IN (0, 1, 3)),
+    shown        INTEGER NOT NULL DEFAULT 0 CHECK (shown IN (0, 1)),
     attempt      INTEGER NOT NULL DEFAULT 0,
     failures     INTEGER NOT NULL DEFAULT 0,
     unanswered   INTEGER NOT NULL DEFAULT 0,

@@ -294,4 +294,56 @@ struct EffectTests {
             }
         }
     }
+
+    // M-11: what nobody can have shown is not withdrawn.
+    @Test("a notify that failed, was refused or given back leaves no withdraw; one unanswered does")
+    func withdrawsOnlyWhatMayBeShown() async throws {
+        try await withAccount(limits: longRetry) { account in
+            let store = account.messages
+            let ends = ["failed", "refused", "given back", "dropped", "unanswered", "abandoned"]
+            for (index, end) in ends.enumerated() {
+                let number = Int64(index + 1)
+                try await store.ingest([message(try MessageID("m\(number)"), seq: number)])
+                let claim = try await claim(store)
+                let effect = claim.effect.id
+                switch end {
+                case "failed": try await claim.fail(because: "no display")
+                case "refused": try await claim.park(because: "no display")
+                case "given back": try await claim.giveBack()
+                case "dropped":
+                    try await claim.park(because: "no display")
+                    #expect(try await store.dropEffect(effect))
+                    #expect(try await !store.dropEffect(effect))
+                case "unanswered":
+                    try await claim.leaveUnanswered()
+                    #expect(try await store.retryEffect(effect))
+                default: _ = consume claim
+                }
+                try await store.ingest([read(upTo: number)])
+                let isWithdrawn = end == "unanswered" || end == "abandoned"
+                #expect(
+                    try await due(store) == (isWithdrawn ? ["withdraw m\(number)"] : []),
+                    "\(end)"
+                )
+                _ = try await drain(store)
+            }
+        }
+    }
+
+    @Test("one that may have been shown and is dropped is withdrawn when it is read")
+    func dropped() async throws {
+        try await withAccount(limits: longRetry) { account in
+            let store = account.messages
+            try await store.ingest([message("m1", seq: 1)])
+            let claim = try await claim(store)
+            let effect = claim.effect.id
+            #expect(try await !store.dropEffect(effect))
+            try await claim.leaveUnanswered(because: "it hung")
+            #expect(try await store.effects().first?.reason?.contains("it hung") == true)
+            #expect(try await store.dropEffect(effect))
+            #expect(try await due(store) == [])
+            try await store.ingest([read(upTo: 1)])
+            #expect(try await due(store) == ["withdraw m1"])
+        }
+    }
 }
