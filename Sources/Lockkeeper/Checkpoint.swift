@@ -18,6 +18,10 @@ struct Checkpoint: Sendable {
         case notDue
         /// A reader keeps the log from being copied or shortened.
         case pinned
+        /// The disk has no room for the pages that the log would add to the database file. Nothing was
+        /// copied: a copy that does not come to its end would only use up the room that the log can
+        /// have.
+        case noRoom
         /// Another process is at it, or makes or migrates files.
         case elsewhere
     }
@@ -41,14 +45,6 @@ struct Checkpoint: Sendable {
                 return .pinned
             }
             return try finish(step, shortensAlways: false, whenCopied)
-        }
-    }
-
-    /// Runs it where the database file has room to grow by what the log holds. On a full disk a copy
-    /// that does not come to its end would use up the room that the log could have.
-    func runWhereItFits() throws -> Outcome {
-        try underMaintenance { step in
-            try step.fits() ? finish(step, shortensAlways: false) : .notDue
         }
     }
 
@@ -117,7 +113,9 @@ struct Checkpoint: Sendable {
             limits: limits
         )
         return try withExtendedLifetime(stay) {
-            try maintenance.whileHeld { try step.whileIndexStays { try body(step) } }
+            try maintenance.whileHeld {
+                try step.whileIndexStays { try step.fits() ? body(step) : .noRoom }
+            }
         }
     }
 }

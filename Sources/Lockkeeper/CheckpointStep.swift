@@ -25,12 +25,15 @@ struct CheckpointStep: Sendable {
 
     /// Whether the disk has room for the pages that the log would add to the database file.
     func fits() throws -> Bool {
+        let free = try FileSystem.freeBytes(at: trust.path)
+        // No page is added without a frame.
+        if try FileSystem.status(trust.path + "-wal")?.size ?? 0 <= free { return true }
         let byteCount = try withReader { connection in
             let pageCount = try connection.value("PRAGMA page_count")?.integer ?? 0
             return pageCount * (try connection.value("PRAGMA page_size")?.integer ?? 0)
         }
         let grown = try FileSystem.status(trust.path)?.size ?? 0
-        return try byteCount - grown <= FileSystem.freeBytes(at: trust.path)
+        return byteCount - grown <= free
     }
 
     /// Whether the log's file has grown past the degraded mark.

@@ -6,7 +6,8 @@ import LockkeeperPlatform
 /// ```
 /// quiet ──the log is past its mark──▶ due ──its time has come──▶ running
 ///   ▲                                  ▲                            │
-///   │                                  └──pinned, elsewhere, failed─┤
+///   │                                  └──pinned, no room,──────────┤
+///   │                                  │  elsewhere, failed          │
 ///   │                                  └──complete, grew meanwhile──┤
 ///   └──complete─────────────────────────────────────────────────────┘
 /// ```
@@ -64,7 +65,7 @@ struct CheckpointPlan: Equatable {
             incompleteCount = 0
             // Perhaps nobody writes any more, who would tell of it again.
             if grewMeanwhile { due = now }
-        case .pinned, nil:
+        case .pinned, .noRoom, nil:
             due = now.advanced(by: retry.ceiling(attempt: incompleteCount))
             incompleteCount += 1
         case .elsewhere:
@@ -117,8 +118,9 @@ final class Checkpointer: Sendable {
     func copyNow() {
         let last = Deadline(after: Self.copyWaitMax, from: clock.now())
         while !last.hasPassed(at: clock.now()) {
-            switch try? checkpoint.runWhereItFits() {
-            case .complete, .notDue, nil: return
+            let frameCount = checkpoint.limits.checkpointFrameCountBesideHost
+            switch try? checkpoint.run(frameCount: frameCount, whenCopied: {}) {
+            case .complete, .notDue, .noRoom, nil: return
             case .pinned, .elsewhere:
                 clock.sleep(until: Deadline(after: .milliseconds(10), from: clock.now()))
             }

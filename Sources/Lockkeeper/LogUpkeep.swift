@@ -58,7 +58,7 @@ struct LogWatch: Equatable {
             nextAttempt = nil
             incompleteCount = 0
         case .elsewhere: break
-        case .pinned, nil:
+        case .pinned, .noRoom, nil:
             nextAttempt = now.advanced(by: retry.ceiling(attempt: incompleteCount))
             incompleteCount += 1
         }

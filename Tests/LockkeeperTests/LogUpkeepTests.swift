@@ -167,7 +167,7 @@ struct CheckpointPlanTests {
 
     @Test(
         "one that did not come to its end is made again by time, each wait twice the one before",
-        arguments: [Checkpoint.Outcome.pinned, nil]
+        arguments: [Checkpoint.Outcome.pinned, .noRoom, nil]
     )
     func incomplete(outcome: Checkpoint.Outcome?) {
         var plan = CheckpointPlan()
