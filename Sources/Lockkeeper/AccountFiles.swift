@@ -35,8 +35,22 @@ struct AccountFiles: Sendable {
     /// - Returns: the migrations that were applied to files that were there.
     @discardableResult
     func prepare(deadline: Deadline) throws -> [AppliedMigration] {
+        var connections: [Connection] = []
+        return try prepare(deadline: deadline, keeping: &connections)
+    }
+
+    /// The same for somebody who opens the files next.
+    ///
+    /// - Parameter connections: gets those that have looked at files that were ready. While one is open
+    ///   the log's index stays; where nobody has the file open, each opening reads the whole log to make
+    ///   it anew, which takes a second for some hundred megabytes.
+    @discardableResult
+    func prepare(
+        deadline: Deadline,
+        keeping connections: inout [Connection]
+    ) throws -> [AppliedMigration] {
         try keepCharter(deadline: deadline)
-        if try isPrepared(deadline: deadline) { return [] }
+        if try isPrepared(deadline: deadline, keeping: &connections) { return [] }
         let maintenance = try attachment.membership.acquire(
             .maintenance,
             .exclusive,
@@ -217,7 +231,10 @@ struct AccountFiles: Sendable {
 
     // MARK: - Steps
 
-    private func isPrepared(deadline: Deadline) throws -> Bool {
+    private func isPrepared(
+        deadline: Deadline,
+        keeping connections: inout [Connection]
+    ) throws -> Bool {
         for kind in StoreKind.allCases {
             let number = try currentNumber(of: kind)
             guard number > 0 else { return false }
@@ -234,7 +251,7 @@ struct AccountFiles: Sendable {
                 // Opening it for writing, as migrating does, turns the log on again.
                 return false
             }
-            defer { try? connection.close() }
+            connections.append(connection)
             guard try migrator(for: kind).pending(in: connection).isEmpty else { return false }
             let inspection = StoreInspection(migrations: migrations(for: kind))
             let findings = try inspection.run(on: connection, path: path, level: .open)

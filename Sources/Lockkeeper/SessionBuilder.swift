@@ -42,12 +42,18 @@ struct SessionBuilder {
         isReadOnly: Bool
     ) throws -> Session {
         let attachment = files.attachment
+        // Until the session has its own: the logs' indexes are made once.
+        var connections: [Connection] = []
+        defer { for connection in connections { try? connection.close() } }
         if !isReadOnly {
             // The id was given to another account after the caller had looked.
             guard token.generation > attachment.birth else {
                 throw LockkeeperError.accountRemoved(token.account)
             }
-            try files.prepare(deadline: workspace.deadlineOfOpening())
+            try files.prepare(
+                deadline: workspace.deadlineOfOpening(),
+                keeping: &connections
+            )
         }
         let chores = isReadOnly ? Chores() : Chores(workspace, attachment)
         let ending = SessionEnding(wallClock: workspace.wallClock)
