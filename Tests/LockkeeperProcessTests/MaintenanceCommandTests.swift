@@ -72,6 +72,26 @@ struct MaintenanceCommandTests {
         )
     }
 
+    // B27
+    @Test("a root that is reached through a symbolic link is the same workspace, with one host")
+    func linkedRoot() async throws {
+        let workspace = try await TestWorkspace()
+        let link = workspace.folder.path("link")
+        let made = try ChildProcess(program: "ln", arguments: ["-s", workspace.root, link])
+        #expect(try made.wait() == .exited(0))
+        let host = try workspace.start(["host"])
+        #expect(await host.nextLine() != nil)
+        let refused = try await CommandRunner.run(["host", "--root", link])
+        #expect(refused.status == .exited(69), "\(refused.errorText)")
+        #expect(refused.errorText.contains("\(host.process.pid)"), "\(refused.errorText)")
+        let stored = try await CommandRunner.run(["ingest", "--root", link], input: line(1))
+        #expect(stored.status == .exited(0), "\(stored.errorText)")
+        #expect(try await workspace.run(["export"]).lines.count == 1)
+        try host.process.signal(.terminate)
+        _ = await host.end()
+        try await workspace.expectSound()
+    }
+
     // B28
     @Test(
         "a process in another mount namespace that has the folder elsewhere meets the same locks",

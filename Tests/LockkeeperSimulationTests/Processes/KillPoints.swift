@@ -16,8 +16,8 @@ enum KillPoint {
 /// Kills a task before each point of some kinds, as many as there are, and looks each time.
 ///
 /// - Parameters:
-///   - stride: how many points lie between two that are tried, where not all are; the first one
-///     is drawn.
+///   - stride: how many points lie between two that are tried; the first one is drawn.
+///   - wholeStride: the same where all tests are run in full.
 ///   - prepare: makes what the task will do necessary.
 ///   - judge: looks at what the killed process left behind.
 /// - Returns: how many points of each kind were tried.
@@ -26,6 +26,7 @@ func killAtEachPoint(
     _ task: [String],
     of kinds: [KillPoint] = [.change, .call],
     stride: Int = 1,
+    wholeStride: Int = 1,
     prepare: () async throws -> Void,
     judge: (_ comment: Comment) async throws -> Void
 ) async throws -> [Int] {
@@ -34,7 +35,7 @@ func killAtEachPoint(
     print("seed=\(seed)")
     var counts: [Int] = []
     for point in kinds {
-        let stride = isWholeRun ? 1 : stride
+        let stride = isWholeRun ? wholeStride : stride
         var number = Int(seed % UInt64(stride))
         var count = 0
         while number < 5000 {

@@ -121,7 +121,9 @@ extension RealProcesses {
                     entries.root,
                     ["library", "alice"],
                     of: [.statement, .change],
-                    stride: 31
+                    stride: 31,
+                    // More than two hundred of each kind.
+                    wholeStride: 3
                 ) {
                     try await onOwnThread { try copyTree(before, to: entries.root) }
                 } judge: { comment in
