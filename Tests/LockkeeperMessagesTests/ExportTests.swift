@@ -58,6 +58,22 @@ struct ExportTests {
         }
     }
 
+    // I-5: an export says nothing of it, so that an importing store would not know it.
+    @Test(
+        "a conversation of which everything was put aside is listed by nobody, until something is known"
+    )
+    func onlyPutAside() async throws {
+        try await withAccount(contract: ServerContract(authority: .author)) { account in
+            let store = account.messages
+            // Nobody says that he recalls it.
+            let receipt = try await store.ingest([recall("m1", version: 2)])
+            #expect(receipt.outcomes == counts(quarantined: 1))
+            #expect(try await store.conversations().isEmpty)
+            try await store.ingest([message("m1", seq: 1), recall("m1", version: 2)])
+            #expect(try await store.conversations().map(\.id) == ["c"])
+        }
+    }
+
     // M-12: an imported store knows the pages that were passed.
     @Test("a page that the exporting store had passed is a redelivery to the importing one")
     func passedPages() async throws {

@@ -9,10 +9,10 @@ struct BackupCommand: Command {
     static let details = """
         Copies the account's messages up to one commit into FILE, which must not be there yet, and
         prints that commit. The copy is inspected before it has its name, and durable once it has.
-        It holds no settings: --settings copies those. Documents and large media are files that are only
-        ever replaced whole: any program may copy them. Secrets are in no backup. Without FILE it is kept in the account's
-        folder 'backups'; --keep and --retain say for how long. Text that is recalled later stands in
-        a backup until it is removed, so give --retain where that matters.
+        It holds no settings: --settings copies those. Documents and large media are files that are
+        only ever replaced whole: any program may copy them. Secrets are in no backup. Without FILE it
+        is kept in the account's folder 'backups'; --keep and --retain say for how long. Text that is
+        recalled later stands in a backup until it is removed, so give --retain where that matters.
 
           lockkeeper backup /mnt/usb/alice.db --account alice
           lockkeeper backup --account alice --keep 7 --retain 30d

@@ -19,10 +19,11 @@ struct OutboxRunCommand: Command {
                                                  least "retry_after_ms", which counts up to an hour
           {"refused":"too long"}                 never; parked, and the next goes on
 
-        An answer that cannot be true, because another message has the id or the place, confirms nothing:
-        the item stays as unknown and 'outbox list' says why. Without an answer exit code 75 means "not
-        done, try again"; any other end leaves the outcome unknown. A message of unknown outcome is repeated only where the account's server refuses
-        doubles ('account add --refuses-doubles'), else 'outbox retry' or 'outbox cancel' decide.
+        An answer that cannot be true, because another message has the id or the place, confirms
+        nothing: the item stays as unknown and 'outbox list' says why. Without an answer exit code 75
+        means "not done, try again"; any other end leaves the outcome unknown. A message of unknown
+        outcome is repeated only where the account's server refuses doubles ('account add
+        --refuses-doubles'), else 'outbox retry' or 'outbox cancel' decide.
 
         Items of one conversation are told in order, one at a time, by however many processes; one that
         is parked or unknown lets those behind it go on. A claim lives as long as COMMAND, which has it

@@ -19,6 +19,8 @@ struct ConversationState {
     var summaryIsStale = false
 
     private let stored: Stored
+    /// Whether the batch made the row.
+    private let isNew: Bool
 
     private struct Stored: Equatable {
         let summary: MessageTable.Summary?
@@ -55,6 +57,7 @@ struct ConversationState {
             unreadMentions = select.optionalInt64(7)
             clearSeq = select.optionalInt64(8)
             select.reset()
+            isNew = false
         } else {
             let insert = try connection.statement(
                 "INSERT INTO lk_conversation (conversation_id) VALUES (?1)"
@@ -63,6 +66,7 @@ struct ConversationState {
             try insert.run()
             row = connection.lastInsertRowID
             topSeq = 0
+            isNew = true
         }
         stored = Stored(
             summary: summary,
@@ -121,7 +125,10 @@ struct ConversationState {
             unreadMentions: unreadMentions,
             clearSeq: clearSeq
         )
-        guard present != stored else { return }
+        guard present != stored else {
+            if isNew { try removeUnlessUsed(on: table.connection) }
+            return
+        }
         let update = try table.connection.statement(
             """
             UPDATE lk_conversation SET last_message = ?2, last_place = ?3, last_at = ?4,
@@ -140,5 +147,23 @@ struct ConversationState {
         try update.bind(8, unreadMentions)
         try update.bind(9, clearSeq)
         try update.run()
+    }
+
+    /// Takes out a row that was made for events which were all put aside: nothing is known of the
+    /// conversation, and a store that imports what is exported would not list it (I-5).
+    private func removeUnlessUsed(on connection: Connection) throws(SQLiteError) {
+        let delete = try connection.statement(
+            """
+            DELETE FROM lk_conversation
+            WHERE id = ?1 AND version = 0
+                AND NOT EXISTS (SELECT 1 FROM lk_message WHERE conversation = ?1)
+                AND NOT EXISTS (SELECT 1 FROM lk_member WHERE conversation = ?1)
+                AND NOT EXISTS (SELECT 1 FROM lk_history WHERE conversation = ?1)
+                AND NOT EXISTS (SELECT 1 FROM lk_position WHERE conversation = ?1)
+                AND NOT EXISTS (SELECT 1 FROM lk_position_message WHERE conversation = ?1)
+            """
+        )
+        try delete.bind(1, row)
+        try delete.run()
     }
 }
