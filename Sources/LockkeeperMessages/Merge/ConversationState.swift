@@ -156,6 +156,8 @@ struct ConversationState {
             """
             DELETE FROM lk_conversation
             WHERE id = ?1 AND version = 0
+                AND coalesce(registers, title, kind, muted, pinned, archived, marked_unread, parent,
+                    extra) IS NULL
                 AND NOT EXISTS (SELECT 1 FROM lk_message WHERE conversation = ?1)
                 AND NOT EXISTS (SELECT 1 FROM lk_member WHERE conversation = ?1)
                 AND NOT EXISTS (SELECT 1 FROM lk_history WHERE conversation = ?1)
