@@ -181,7 +181,7 @@ struct HostProcessTests {
             """
         #expect(try await workspace.ingest(events).status == .exited(0))
         #expect(try await workspace.run(["unread", "c"]).lines == ["0\tc"])
-        #expect(try await workspace.run(["read", "c", "7"]).status == .exited(0))
+        #expect(try await workspace.run(["read", "c", "2"]).status == .exited(0))
         #expect(try await workspace.run(["switch", "bob", "--create"]).status == .exited(0))
         let alice = try await workspace.run(["export", "--cursors", "--account", "alice"])
         #expect(alice.status == .exited(0) && alice.lines.count == 6, "\(alice.lines)")

@@ -9,8 +9,9 @@ struct ClearCommand: Command {
     static let summary = "take a conversation's messages away for the account, up to a place"
     static let details = """
         Takes away everything of a conversation up to and with a seq, for the account, here at once and
-        on its other devices; others keep it. It cannot be undone. The server is told by the outbox.
-        Prints the receipt, with the outbox's item.
+        on its other devices; others keep it. It cannot be undone. A place above the last one that is known
+        is refused, because messages that nobody has seen would be gone when they come. The server is
+        told by the outbox. Prints the receipt, with the outbox's item.
 
           lockkeeper clear room-7 181
         """

@@ -11,7 +11,8 @@ struct SendCommand: Command {
         Puts a message of the account's own into the outbox. It stands behind all others of its
         conversation until the server has it: 'outbox run' tells the server. Prints its client id. Sent
         again under a client id that is known, nothing happens, so that a script which is not sure
-        whether it has sent a message may send it again.
+        whether it has sent a message may send it again; another message under it is refused with code
+        73.
 
           lockkeeper send room-7 'see you at six' --client-id note-4711
         """

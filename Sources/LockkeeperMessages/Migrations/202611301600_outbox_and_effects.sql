@@ -32,6 +32,9 @@ CREATE TABLE lk_outbox (
     retry_boot      BLOB,
     retry_at        INTEGER,
     reason          TEXT,
+    -- Of a message that was sent from here: tells whether another one is sent under its client id. NULL
+    -- once the message has no content any more.
+    digest          BLOB,
     CHECK ((phase = 4) = (content IS NULL)),
     CHECK ((retry_boot IS NULL) = (retry_at IS NULL))
 );
@@ -41,6 +44,10 @@ CREATE INDEX lk_outbox_open ON lk_outbox (conversation_id, id) WHERE phase < 4;
 
 -- What messages of the account's own became: two of them are never one of the server's.
 CREATE INDEX lk_outbox_sent ON lk_outbox (conversation_id, message_id) WHERE phase = 4;
+
+-- What was sent and has its content still, by the message that it became.
+CREATE INDEX lk_outbox_digest ON lk_outbox (conversation_id, message_id)
+WHERE digest IS NOT NULL;
 
 -- Effects that are to be handed out, one row per message: `kind` 0 notify, 1 withdraw. `shown`: an
 -- attempt that had no answer may have shown it.

@@ -18,10 +18,11 @@ extension MessageStore {
     }
 
     /// Puts a message into the outbox. It is shown behind all others until the server, or an echo, ties
-    /// it to an id and a place.
+    /// it to an id and a place. The same message under the same client id again changes nothing.
     ///
     /// - Throws: ``LockkeeperError`` — `invalidInput` where the account was added without its own id, or
-    ///   the message cannot be stored; `outboxFull`; and what ``AccountDatabase/write`` throws.
+    ///   the message cannot be stored; `exists` where another message has the client id; `outboxFull`;
+    ///   and what ``AccountDatabase/write`` throws.
     public func send(_ draft: OutgoingMessage) async throws -> SendReceipt {
         let own = try ownPersonNeeded()
         let now = Timestamp(stored: session.wallClock.milliseconds())
@@ -43,12 +44,17 @@ extension MessageStore {
         )
         let event = Event.message(message)
         try check(event)
+        let digest = draft.digest
         return try await session.database.submit(
             durability: .durable,
             waitMax: nil
         ) { [self] connection, topics in
             let table = OutboxTable(connection: connection)
             if let known = try table.find(clientID: draft.clientID.bytes) {
+                guard
+                    known.conversation == draft.conversation.bytes,
+                    known.digest == nil || known.digest == digest
+                else { throw Self.clientIDTaken(draft, by: known) }
                 return SendReceipt(
                     clientID: draft.clientID,
                     item: known.hasEnded ? nil : known.number,
@@ -62,6 +68,7 @@ extension MessageStore {
                     conversation: draft.conversation.bytes,
                     clientID: draft.clientID.bytes,
                     content: EventEncoder.line(event),
+                    digest: digest,
                     createdAt: now.millisecondsSince1970
                 ),
                 into: table
@@ -97,8 +104,8 @@ extension MessageStore {
 
     /// Takes away everything of a conversation up to a place, for the account on all its devices (M-7).
     ///
-    /// - Throws: ``LockkeeperError`` — `invalidInput`, `outboxFull`, and what ``AccountDatabase/write``
-    ///   throws.
+    /// - Throws: ``LockkeeperError`` — `invalidInput` where the place lies above the last one that is
+    ///   known, `outboxFull`, and what ``AccountDatabase/write`` throws.
     @discardableResult
     public func clear(
         _ conversation: ConversationID,
@@ -119,6 +126,8 @@ extension MessageStore {
     /// - Parameters:
     ///   - sequence: up to and with this place; 0 says that nothing is read and that this is known.
     ///   - kind: read, or delivered only.
+    /// - Throws: ``LockkeeperError`` — `invalidInput` where the place lies above the last one that is
+    ///   known, `outboxFull`, and what ``AccountDatabase/write`` throws.
     @discardableResult
     public func markRead(
         _ conversation: ConversationID,
@@ -165,6 +174,7 @@ extension MessageStore {
             waitMax: nil,
             usesReserve: usesReserve
         ) { [self] connection, topics in
+            if let seq { try Self.checkIsKnown(seq, in: conversation, on: connection) }
             let result = try merge(
                 closing: nil,
                 onGap: .wait,

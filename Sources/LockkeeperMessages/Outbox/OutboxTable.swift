@@ -26,6 +26,8 @@ struct OutboxTable {
         var seq: Int64?
         /// The act as an event line.
         var content: [UInt8]
+        /// Of a message what tells it from another one under its client id.
+        var digest: [UInt8]?
         /// Milliseconds since 1970.
         var createdAt: Int64
     }
@@ -112,18 +114,35 @@ struct OutboxTable {
         return select.optionalBytes(0)
     }
 
-    /// What is known of a message under a client id: its item, whether that has ended, and what the
-    /// message became.
-    func find(
-        clientID: [UInt8]
-    ) throws -> (number: Int64, hasEnded: Bool, message: [UInt8]?)? {
+    /// What is known of a message under a client id.
+    struct Sent {
+        let number: Int64
+        let hasEnded: Bool
+        /// What it became.
+        let message: [UInt8]?
+        let conversation: [UInt8]
+        /// `nil` where this store has not sent it, or its text is forgotten.
+        let digest: [UInt8]?
+    }
+
+    /// What is known of a message under a client id; `nil` where nothing is.
+    func find(clientID: [UInt8]) throws -> Sent? {
         let select = try connection.statement(
-            "SELECT id, phase, message_id FROM lk_outbox WHERE client_id = ?1"
+            """
+            SELECT id, phase, message_id, conversation_id, digest FROM lk_outbox
+            WHERE client_id = ?1
+            """
         )
         try select.bind(1, text: clientID)
         guard try select.step() else { return nil }
         defer { select.reset() }
-        return (select.int64(0), select.int64(1) == Self.ended, select.optionalBytes(2))
+        return Sent(
+            number: select.int64(0),
+            hasEnded: select.int64(1) == Self.ended,
+            message: select.optionalBytes(2),
+            conversation: select.bytes(3),
+            digest: select.optionalBytes(4)
+        )
     }
 
     /// The item of a message that is not confirmed yet, by its client id.
@@ -188,8 +207,8 @@ struct OutboxTable {
         let insert = try connection.statement(
             """
             INSERT INTO lk_outbox
-                (act, conversation_id, client_id, message_id, seq, content, created_at)
-            VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)
+                (act, conversation_id, client_id, message_id, seq, content, created_at, digest)
+            VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)
             """
         )
         try insert.bind(1, entry.act.rawValue)
@@ -199,6 +218,7 @@ struct OutboxTable {
         try insert.bind(5, entry.seq)
         try insert.bind(6, text: entry.content)
         try insert.bind(7, entry.createdAt)
+        try insert.bind(8, blob: entry.digest)
         try insert.run()
         return connection.lastInsertRowID
     }
@@ -321,7 +341,12 @@ extension OutboxTable {
             VALUES ('send', ?1, ?2, ?3, ?4, 4)
             ON CONFLICT (client_id) DO UPDATE SET
                 phase = 4, content = NULL, message_id = excluded.message_id, retry_boot = NULL,
-                retry_at = NULL, reason = NULL
+                retry_at = NULL, reason = NULL,
+                digest = CASE WHEN EXISTS (
+                    SELECT 1 FROM lk_message m JOIN lk_conversation c ON c.id = m.conversation
+                    WHERE c.conversation_id = excluded.conversation_id
+                        AND m.message_id = excluded.message_id AND m.state > 1
+                ) THEN NULL ELSE digest END
             WHERE phase < 4 OR message_id IS NULL
             """
         )
@@ -340,7 +365,8 @@ extension OutboxTable {
     }
 
     /// A message has no content any more, and takes none: nobody is told of an edit or a reaction to it,
-    /// and the text of the edit is gone from here too (M-6).
+    /// and the text of the edit is gone from here too (M-6), with the digest by which a short text could
+    /// be guessed.
     ///
     /// - Parameter isRecalled: whether it was recalled for all, so that a recall says nothing new.
     func forgetContent(of message: [UInt8], in conversation: [UInt8], isRecalled: Bool) throws {
@@ -349,6 +375,15 @@ extension OutboxTable {
             about: message,
             in: conversation
         )
+        let update = try connection.statement(
+            """
+            UPDATE lk_outbox SET digest = NULL
+            WHERE conversation_id = ?1 AND message_id = ?2 AND digest IS NOT NULL
+            """
+        )
+        try update.bind(1, text: conversation)
+        try update.bind(2, text: message)
+        try update.run()
     }
 
     private func removeActs(

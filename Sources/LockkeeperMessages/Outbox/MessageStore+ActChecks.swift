@@ -1,0 +1,92 @@
+import Lockkeeper
+import LockkeeperCrypto
+import LockkeeperDomain
+import LockkeeperSQLite
+
+// What a person's act may not say. An event of the server's is taken as the rules say: it may well know
+// more than this store.
+extension MessageStore {
+    /// Refuses a place above the last one that anything has named: clearing or reading it would take
+    /// messages away, or hide that they came, which nobody has seen yet.
+    ///
+    /// - Throws: ``LockkeeperError`` with the code `invalidInput`.
+    static func checkIsKnown(
+        _ sequence: Int64,
+        in conversation: ConversationID,
+        on connection: Connection
+    ) throws {
+        guard sequence > 0 else { return }
+        let known = try highestKnown(in: conversation, on: connection)
+        guard sequence > known else { return }
+        throw LockkeeperError.unusable(
+            "place \(sequence)",
+            known == 0
+                ? "is above everything that is known of this conversation, which is nothing"
+                : "is above \(known), the last place of this conversation that is known, so that it"
+                    + " would reach messages which nobody has seen",
+            remedy: known == 0
+                ? "Name a conversation that 'lockkeeper conversations' lists."
+                : "Name \(known) or a place before it."
+        )
+    }
+
+    /// The last place that messages, ranges of history, positions or a clear have named; 0 where
+    /// nothing has.
+    private static func highestKnown(
+        in conversation: ConversationID,
+        on connection: Connection
+    ) throws -> Int64 {
+        let select = try connection.statement(
+            """
+            SELECT max(c.top_seq, ifnull(c.read_seq, 0), ifnull(c.clear_seq, 0),
+                ifnull((SELECT max(to_seq) FROM lk_history WHERE conversation = c.id), 0),
+                ifnull((SELECT max(seq) FROM lk_position WHERE conversation = c.id), 0))
+            FROM lk_conversation c WHERE c.conversation_id = ?1
+            """
+        )
+        try select.bind(1, text: conversation.bytes)
+        defer { select.reset() }
+        return try select.step() ? select.int64(0) : 0
+    }
+
+    /// Another message has the client id of one that is to be sent.
+    static func clientIDTaken(
+        _ draft: OutgoingMessage,
+        by known: OutboxTable.Sent
+    ) -> LockkeeperError {
+        let other =
+            known.conversation == draft.conversation.bytes
+            ? "another content" : "another conversation"
+        return LockkeeperError(
+            .exists,
+            subject: "client id \(draft.clientID)",
+            explanation: "a message of \(other) was sent under it, and this one was not",
+            answer: .fixProgram,
+            remedy:
+                "Send it under a client id of its own; the same one says that it is the same message."
+        )
+    }
+}
+
+extension OutgoingMessage {
+    /// What tells it from another message under its client id: everything but times, which a program
+    /// that sends again computes anew.
+    var digest: [UInt8] {
+        let event = MessageEvent(
+            conversation: conversation,
+            id: MessageID(unchecked: clientID.bytes),
+            sequence: nil,
+            sender: PersonID(unchecked: []),
+            sentAt: Timestamp(stored: 0),
+            body: body,
+            version: 0,
+            kind: kind,
+            clientID: clientID,
+            replyTo: replyTo,
+            mentions: mentions,
+            attachments: attachments,
+            extra: extra
+        )
+        return SHA256.digest(of: EventEncoder.line(.message(event)))
+    }
+}
