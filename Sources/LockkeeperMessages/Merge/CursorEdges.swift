@@ -9,8 +9,9 @@ import LockkeeperSQLite
 /// ```
 /// page(after, next)
 ///   known and passed, or known and waiting   → nothing        (a redelivery)
-///   after = cursor                           → follow it, then every waiting edge that fits
 ///   another edge from `after` was passed     → contradiction  (the first that was followed stands)
+///   next is a cursor that was left before    → contradiction  (a cursor does not go back)
+///   after = cursor                           → follow it, then every waiting edge that fits
 ///   else                                     → wait
 /// ```
 struct CursorEdges {
@@ -26,7 +27,7 @@ struct CursorEdges {
         case waits(isNew: Bool)
         /// It was passed before, or leads nowhere.
         case known
-        /// Another page has left the cursor that it begins at.
+        /// Another page has left the cursor that it begins at, or it leads back to one that was left.
         case contradicts
         /// As many pages wait as the store keeps.
         case hasNoRoom
@@ -82,6 +83,7 @@ struct CursorEdges {
             let isNews = try set(stream, page.next.bytes, isDone: page.isDone)
             return isNews ? .moved(contradictions: []) : .known
         }
+        if try hasPassedEdge(stream, from: page.next.bytes) { return .contradicts }
         let ordinal = try nextOrdinal(stream)
         try insert(page, passed: ordinal)
         return .moved(contradictions: try follow(page, ordinal: ordinal))
@@ -94,12 +96,18 @@ struct CursorEdges {
         var (ordinal, last) = (ordinal, page)
         var contradictions: [SyncPage] = []
         while true {
-            // Where several wait at one cursor the server broke its contract. The smallest is
-            // followed, so that every process decides alike.
-            var waiting = try edgesWaiting(at: last.next, of: page.stream)
+            // Where several wait at one cursor, or one leads back to where the cursor was, the server
+            // broke its contract. The smallest of the others is followed, so that every process
+            // decides alike.
+            let waiting = try edgesWaiting(at: last.next, of: page.stream)
             guard !waiting.isEmpty else { break }
-            last = waiting.removeFirst()
-            contradictions += waiting
+            let chosen = try firstForward(of: waiting)
+            contradictions += waiting.filter { $0 != chosen }
+            guard let chosen else {
+                try removeWaiting(stream, from: last.next.bytes)
+                break
+            }
+            last = chosen
             ordinal += 1
             let pass = try connection.statement(
                 """
@@ -112,7 +120,7 @@ struct CursorEdges {
             try pass.bind(3, text: last.next.bytes)
             try pass.bind(4, ordinal)
             try pass.run()
-            if !waiting.isEmpty { try removeWaiting(stream, from: last.after?.bytes ?? []) }
+            if waiting.count > 1 { try removeWaiting(stream, from: last.after?.bytes ?? []) }
         }
         _ = try set(stream, last.next.bytes, isDone: last.isDone)
         // As many passed edges are remembered as may wait. What is older is answered with the
@@ -124,6 +132,13 @@ struct CursorEdges {
         try forget.bind(2, ordinal - Int64(edgeCountMax))
         try forget.run()
         return contradictions
+    }
+
+    /// The first of some edges that does not lead back to where the cursor was.
+    private func firstForward(of edges: [SyncPage]) throws(SQLiteError) -> SyncPage? {
+        for edge in edges
+        where try !hasPassedEdge(edge.stream.bytes, from: edge.next.bytes) { return edge }
+        return nil
     }
 
     private func edgesWaiting(

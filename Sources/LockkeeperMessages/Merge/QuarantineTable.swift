@@ -20,7 +20,7 @@ struct QuarantineTable {
         case conflict
         /// Another message holds the seq, which the contract calls unique.
         case seqTaken = "seq-taken"
-        /// A page from a cursor that another page has left already.
+        /// A page from a cursor that another page has left already, or back to such a cursor.
         case pageContradicts = "page-contradicts"
         /// More pages wait for their predecessors than the store keeps.
         case tooManyWaitingPages = "too-many-waiting-pages"
@@ -36,7 +36,8 @@ struct QuarantineTable {
             case .later: "events of this type are merged later"
             case .conflict: "another value came at the same version"
             case .seqTaken: "another message holds this seq, which the contract calls unique"
-            case .pageContradicts: "another page has left the cursor that this one begins at"
+            case .pageContradicts:
+                "another page has left the cursor that this one begins at or leads back to"
             case .tooManyWaitingPages: "as many pages wait for their predecessors as are kept"
             case .unauthorised: "only the sender of a message may edit or recall it"
             case .tooManyWaitingMessages: "as many messages wait for seq and sender as are kept"

@@ -95,6 +95,26 @@ struct PageTests {
         }
     }
 
+    @Test("a page that leads back to a cursor which was left moves nothing back, in any order")
+    func loop() async throws {
+        let back = page("c3", "c1")
+        for order in permutations(of: Array(Self.chain.prefix(3)) + [back]) {
+            try await withAccount { account in
+                let store = account.messages
+                for page in order { try await store.ingest([.page(page)]) }
+                #expect(try await store.cursors() == ["inbox": "c3"], "\(order)")
+                #expect(try await store.quarantine().map(\.reason) == ["page-contradicts"])
+                #expect(try await store.waitingPages().isEmpty)
+                // What follows is followed.
+                try await store.ingest([.page(Self.chain[3])])
+                #expect(try await store.cursors() == ["inbox": "c4"])
+                // A server that really goes back says so by a reset.
+                try await store.ingest([reset("c4"), .page(page(nil, "c1"))])
+                #expect(try await store.cursors() == ["inbox": "c1"])
+            }
+        }
+    }
+
     // B56: all of the page or nothing of it.
     @Test(
         "a page after a gap is rolled back whole where gaps are refused, and the error says why"
