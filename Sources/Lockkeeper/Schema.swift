@@ -39,6 +39,9 @@ public struct Schema: Sendable {
     package let notes: @Sendable (Connection) throws -> [String]
     /// What is to be done for its tables when their file is damaged.
     package let salvage: SalvagePlan
+    /// What somebody should do something about before it stops the account, although nothing is wrong
+    /// with its files.
+    package let warnings: @Sendable (Connection, Limits) throws -> [InspectionFinding]
 
     /// The SQL of all migrations in their order: what an empty database becomes.
     package var sql: String { migrations.compactMap(\.sql).joined(separator: "\n") }
@@ -53,6 +56,9 @@ public struct Schema: Sendable {
         upkeep: [UpkeepStep] = [],
         restored: @escaping RestoreStep = { _, _ in [] },
         notes: @escaping @Sendable (Connection) throws -> [String] = { _ in [] },
+        warnings: @escaping @Sendable (Connection, Limits) throws -> [InspectionFinding] = { _, _ in
+            []
+        },
         salvage: SalvagePlan = SalvagePlan()
     ) {
         self.owner = owner
@@ -65,6 +71,7 @@ public struct Schema: Sendable {
         self.restored = restored
         self.notes = notes
         self.salvage = salvage
+        self.warnings = warnings
     }
 
     /// The tables of an app, which stand beside Lockkeeper's in the account's database.

@@ -151,6 +151,10 @@ extension Workspace {
             account.parkedPacketCount += rows.parked
             // A store that this program has not migrated yet has no such tables.
             account.notes = schemas.flatMap { (try? $0.notes(reader.connection)) ?? [] }
+            account.notes += schemas.flatMap { schema in
+                let warnings = (try? schema.warnings(reader.connection, limits)) ?? []
+                return warnings.map { "\($0.explanation) \($0.remedy)" }
+            }
             for kind in StoreKind.allCases { try files.trust(in: kind).check() }
             account.inspections = try files.inspectionSummaries(of: account.info)
         } catch {

@@ -8,10 +8,13 @@ package enum CurrentProcess {
 
     /// Leads standard streams that the process was started without to `/dev/null`. The kernel gives
     /// the smallest free number to whatever is opened next: a lock file would become the output.
+    ///
+    /// A missing input is not readable afterwards (``FileDescriptor/isReadable``): nothing was said,
+    /// which is not the same as that there is nothing.
     package static func openMissingStandardStreams() {
         var status = stat()
         for descriptor: Int32 in 0...2 where fstat(descriptor, &status) != 0 {
-            _ = lk_open("/dev/null", O_RDWR, 0)
+            _ = lk_open("/dev/null", O_WRONLY, 0)
         }
     }
 

@@ -56,6 +56,14 @@ package struct FileDescriptor: ~Copyable, Sendable {
     /// descriptor is gone in any case.
     deinit { _ = Glibc.close(raw) }
 
+    /// Whether it was opened for reading. Standard input may be a descriptor that is not: who started
+    /// the program decides.
+    package var isReadable: Bool {
+        get throws(SystemCallError) {
+            try system(.fcntl) { fcntl(raw, F_GETFL) } & O_ACCMODE != O_WRONLY
+        }
+    }
+
     /// Reads up to the buffer's size from where the file stands; 0 at the end.
     ///
     /// - Throws: ``SystemCallError`` when the kernel refuses.

@@ -84,6 +84,101 @@ struct InboxProcessTests {
         #expect(try await workspace.run(["inbox", "list", "--account", "bob"]).lines == [])
     }
 
+    @Test(
+        "a damaged packet is found by check and doctor, with what to do; retry says what became of it"
+    )
+    func damaged() async throws {
+        let workspace = try await TestWorkspace()
+        _ = try await workspace.run(["account", "add", "bob"])
+        _ = try await workspace.run(["account", "activate", "bob"])
+        _ = try await workspace.run(["account", "sign-out", "bob"])
+        let delivered = try await deliver(workspace, "bob", 1...1)
+        let kept = try PrintedObject(try #require(delivered.lines.first)).object("kept")
+        let name = try #require(kept.string("packet"))
+        let file = workspace.root + "/accounts/bob/inbox/waiting/" + name
+        let whole = try FileSystem.contents(of: file)
+        try FileSystem.replaceFile(at: file, with: whole.dropLast(2))
+        // While it waits, and once it is parked.
+        for isParked in [false, true] {
+            if isParked { _ = try await workspace.run(["account", "activate", "bob"]) }
+            for command in ["check", "doctor"] {
+                let found = try await workspace.run([command, "--account", "bob"])
+                #expect(found.status == .exited(1))
+                let line = found.lines.first { $0.hasPrefix("packet-torn: packet \(name): ") }
+                #expect(line?.contains("'lockkeeper inbox drop \(name) --yes'") == true)
+            }
+        }
+        let retry = ["inbox", "retry", name, "--account", "bob"]
+        let again = try await workspace.run(retry)
+        #expect(again.status == .exited(1) && again.lines == ["\(name)\tparked: torn"])
+        try FileSystem.replaceFile(
+            at: workspace.root + "/accounts/bob/inbox/parked/" + name + ".torn",
+            with: whole
+        )
+        let repaired = try await workspace.run(retry + ["--json"])
+        #expect(repaired.status == .exited(0), "\(repaired.errorText)")
+        #expect(
+            repaired.lines
+                == [#"{"v":1,"packet":"\#(name)","state":"applied","reason":null}"#]
+        )
+        #expect(try await messageCount(workspace, "bob") == 1)
+        #expect(try await workspace.run(retry).status == .exited(64))
+        try await workspace.expectSound(account: "bob")
+    }
+
+    @Test("retry of a packet that nothing can take now says why it waits")
+    func retryInVain() async throws {
+        let workspace = try await TestWorkspace()
+        _ = try await workspace.run(["account", "add", "bob"])
+        let delivered = try await deliver(workspace, "bob", 1...1)
+        let kept = try PrintedObject(try #require(delivered.lines.first)).object("kept")
+        let name = try #require(kept.string("packet"))
+        let retry = try await workspace.run(["inbox", "retry", name, "--account", "bob"])
+        #expect(retry.status == .exited(75) && retry.lines.count == 1)
+        let line = retry.lines.first ?? ""
+        #expect(line.hasPrefix("\(name)\twaiting: ") && line.contains("active"), "\(line)")
+    }
+
+    @Test("a line that is no event is named by a delivery too, stored or kept, and the code is 65")
+    func unreadable() async throws {
+        let workspace = try await TestWorkspace()
+        _ = try await workspace.run(["account", "add", "bob"])
+        for account in ["alice", "bob"] {
+            let text = line(1) + Array("no event\n".utf8) + line(2)
+            let delivered = try await workspace.run(
+                ["ingest", "--deliver", "--account", account],
+                input: text
+            )
+            #expect(delivered.status == .exited(65))
+            #expect(delivered.errors.contains { $0.hasPrefix("line 2: ") }, "\(delivered.errors)")
+            let summary = try delivered.summary
+            #expect(summary.int("lines") == 3 && summary.int("unreadable") == 1)
+        }
+        _ = try await workspace.run(["switch", "bob"])
+        for account in ["alice", "bob"] {
+            #expect(try await messageCount(workspace, account) == 2)
+            let kept = try await workspace.run(["quarantine", "list", "--account", account])
+            #expect(kept.lines.count == 1)
+        }
+    }
+
+    @Test(
+        "ingest without an input says so instead of storing nothing",
+        arguments: [[], ["--deliver"]]
+    )
+    func withoutInput(_ options: [String]) async throws {
+        let workspace = try await TestWorkspace()
+        let words = [CommandRunner.program, "ingest", "--root", workspace.root] + options
+        let shell = try RunningCommand(
+            ["-c", words.map { "'\($0)'" }.joined(separator: " ") + " <&-"],
+            program: "/bin/sh"
+        )
+        shell.closeInput()
+        let ended = await shell.end()
+        #expect(ended.status == .exited(74) && ended.lines == [])
+        #expect(ended.errorText.contains("The events cannot be read"), "\(ended.errorText)")
+    }
+
     @Test("a push while a stopped process holds the account is kept, and applied when that goes on")
     func stoppedHolder() async throws {
         let workspace = try await TestWorkspace()

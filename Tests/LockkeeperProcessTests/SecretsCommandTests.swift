@@ -61,4 +61,18 @@ struct SecretsCommandTests {
         let without = try await CommandRunner.run(arguments)
         #expect(without.status == .exited(69))
     }
+
+    @Test("a secret without an input is refused, and none is stored as empty")
+    func withoutInput() async throws {
+        let workspace = try await TestWorkspace()
+        let words = [CommandRunner.program, "secrets", "set", "token", "--root", workspace.root]
+        let shell = try RunningCommand(
+            ["-c", words.map { "'\($0)'" }.joined(separator: " ") + " <&-"],
+            program: "/bin/sh"
+        )
+        shell.closeInput()
+        let ended = await shell.end()
+        #expect(ended.status == .exited(74), "\(ended.errorText)")
+        #expect(try await workspace.run(["secrets", "list"]).lines == [])
+    }
 }

@@ -122,7 +122,7 @@ extension Workspace {
     }
 
     /// Reads an account's database, whether the account is active or not; `nil` where it has none yet.
-    private func reading<Value: Sendable>(
+    func reading<Value: Sendable>(
         _ id: AccountID,
         _ body: @escaping @Sendable (Connection) throws -> Value
     ) async throws -> Value? {

@@ -11,7 +11,8 @@ struct CheckCommand: Command {
         Looks at the account's databases while others use them: their structure and commit logs;
         with --deep also indexes against tables, summaries, cursors, and every stored counter
         against its recount. Prints what it finds with what to do, and ends with code 1 when that is
-        anything: a missing file and a program that has the database open without Lockkeeper, too.
+        anything: a missing file, a program that has the database open without Lockkeeper, a packet of
+        the inbox that is damaged or parked, a quarantine that is nearly full, too.
         Says on stderr whether the loaded SQLite has the WAL-reset fault. It reads a retired account
         too.
 
@@ -30,6 +31,7 @@ struct CheckCommand: Command {
             let account = try await context.account(in: workspace)
             return try await workspace.inspect(account, deep: isDeep)
                 + workspace.foreignProcesses(of: account).map(\.finding)
+                + workspace.warnings(of: account)
         }
         context.console.note(
             "lockkeeper: "

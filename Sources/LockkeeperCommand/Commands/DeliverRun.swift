@@ -26,6 +26,7 @@ struct DeliverRun {
     func run(_ input: consuming IngestInput) async throws -> (any Error)? {
         var source = input
         var reader = EventLineReader(limits: workspace.limits)
+        var decoder = EventDecoder(limits: workspace.limits)
         // Held, so that the account stays open from one packet to the next.
         var session: Session?
         while true {
@@ -33,10 +34,10 @@ struct DeliverRun {
             let isEnd: Bool
             switch try source.next() {
             case .bytes(let bytes):
-                reader.feed(bytes) { take($0, into: &packets) }
+                reader.feed(bytes) { take($0, into: &packets, &decoder) }
                 isEnd = false
             case .end:
-                reader.finish { take($0, into: &packets) }
+                reader.finish { take($0, into: &packets, &decoder) }
                 isEnd = true
             case .interrupted: return nil
             }
@@ -56,10 +57,16 @@ struct DeliverRun {
         }
     }
 
-    private func take(_ piece: EventLineReader.Piece, into packets: inout [Packet]) {
+    /// Puts a line into a packet. One that is no event goes along: it is named here, where its number is
+    /// known, and whoever applies the packet puts it into quarantine.
+    private func take(
+        _ piece: EventLineReader.Piece,
+        into packets: inout [Packet],
+        _ decoder: inout EventDecoder
+    ) {
         switch piece {
         case .line(let number, let bytes):
-            report.countLine(number, nil)
+            report.countLine(number, decoder.fault(of: bytes))
             let limits = workspace.limits
             let isFull = packets.last.map { packet in
                 packet.count >= limits.batchEventCountMax
@@ -75,6 +82,18 @@ struct DeliverRun {
         case .overlongEnd(let number, _, let byteCount):
             report.countLine(number, tooLong: byteCount, limit: workspace.limits.lineByteCountMax)
             report.countRefused(1)
+        }
+    }
+}
+
+extension EventDecoder {
+    /// Why a line is no event; `nil` where it is one.
+    fileprivate mutating func fault(of line: UnsafeRawBufferPointer) -> EventError? {
+        do throws(EventError) {
+            _ = try decode(line: line)
+            return nil
+        } catch {
+            return error
         }
     }
 }

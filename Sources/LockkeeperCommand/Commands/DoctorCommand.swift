@@ -10,7 +10,7 @@ struct DoctorCommand: Command {
     static let details = """
         Does what 'check' does, and looks at the surroundings: owner, mode and links of every file,
         the file system and mounts in it, free space, files that nobody uses, versions, copies of
-        SQLite in the processes, programs that have the database open without Lockkeeper. Says first
+        SQLite in the processes. Says first
         how things are, on stderr, and for each finding what it means and what to do. Ends with code 1
         when there is one. Documents and media are looked at too: content that belongs to nobody, files
         that are missing, cut, or, with --deep, changed. --sweep puts that right: what belongs to
@@ -40,10 +40,11 @@ struct DoctorCommand: Command {
             let inspected = try await workspace.inspect(account, deep: isDeep)
             let foreign = try await workspace.foreignProcesses(of: account).map(\.finding)
             let state = try await StateLook(account, in: workspace, deep: isDeep)
+            let warnings = try await workspace.warnings(of: account)
             return (
                 [("lockkeeper", Program.version)]
                     + surroundings.facts.map { ($0.name, $0.value) } + state.facts,
-                inspected + foreign + surroundings.findings + state.findings
+                inspected + foreign + surroundings.findings + state.findings + warnings
             )
         }
         if context.options.isJSON {

@@ -22,7 +22,9 @@ struct IngestCommand: Command {
         With --deliver it acts as a push helper, which must not lose what it got: what the account's
         database cannot take soon, because the account is not active or the database is busy, is kept
         as a file and applied by whoever opens the account next ('inbox list'). It prints a receipt, or
-        {"kept":…} with the packet's name; either is durable.
+        {"kept":…} with the packet's name; either is durable. A line that cannot be read goes along, is
+        named, and ends with code 65 here too. An account that was never added is refused with code 67:
+        nobody would ever apply what was kept for it.
 
           lockkeeper ingest feed.ndjson --account alice --name push-helper
           lockkeeper ingest --deliver --account bob < push.ndjson

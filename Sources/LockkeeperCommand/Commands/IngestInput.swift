@@ -27,13 +27,10 @@ struct IngestInput: ~Copyable {
     /// Opens an input; `nil` is standard input.
     ///
     /// - Parameter interruption: ends a wait once it was signalled.
-    /// - Throws: ``SystemCallError`` when the file cannot be opened.
+    /// - Throws: ``SystemCallError`` when the file cannot be opened, or standard input not be read:
+    ///   a program that was started without one was told nothing.
     init(path: String?, interruption: WakeEvent) throws(SystemCallError) {
-        if let path {
-            descriptor = try FileDescriptor(opening: path)
-        } else {
-            descriptor = FileDescriptor(owning: 0)
-        }
+        descriptor = try Self.open(path)
         self.interruption = interruption
         buffer = .allocate(byteCount: Self.chunkByteCount, alignment: 16)
         poll.add(descriptor.raw, .readable)
@@ -41,6 +38,11 @@ struct IngestInput: ~Copyable {
     }
 
     deinit { buffer.deallocate() }
+
+    private static func open(_ path: String?) throws(SystemCallError) -> FileDescriptor {
+        guard let path else { return try StandardInput.open() }
+        return try FileDescriptor(opening: path)
+    }
 
     /// Waits for the next bytes. Blocks the thread.
     ///

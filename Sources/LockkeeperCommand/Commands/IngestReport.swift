@@ -132,6 +132,7 @@ final class IngestReport: Sendable {
             writer.member("events", sums.outcomes.total)
             writer.members(sums.outcomes)
             writer.member("kept", sums.keptCount)
+            writer.member("unreadable", sums.unreadableCount)
             writer.member("refused", sums.refusedCount)
             writer.member("commits", sums.commitCount)
             writer.member("cursors", sums.cursors)

@@ -60,7 +60,7 @@ struct SecretsSetCommand: Command {
     }
 
     private func readSecret() throws -> Secret {
-        let bytes = try FileDescriptor(owning: 0).readToEnd(limit: 1 << 21)
+        let bytes = try StandardInput.open().readToEnd(limit: 1 << 21)
         let hasLineEnd = !isRaw && bytes.last == UInt8(ascii: "\n")
         guard bytes.count > (hasLineEnd ? 1 : 0) else {
             // What should have printed it has failed, most likely: the token that is there is better.

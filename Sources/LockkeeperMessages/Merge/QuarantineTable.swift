@@ -188,17 +188,48 @@ struct QuarantineTable {
         return found
     }
 
-    private func checkRoom(for byteCount: Int) throws {
+    /// How much is put aside.
+    private static func size(
+        _ connection: Connection
+    ) throws(SQLiteError) -> (count: Int64, byteCount: Int64) {
         let select = try connection.statement(
             "SELECT count(*), ifnull(sum(kept_count), 0) FROM lk_quarantine"
         )
-        guard try select.step() else { return }
-        let (count, bytes) = (select.int64(0), select.int64(1))
-        select.reset()
+        defer { select.reset() }
+        guard try select.step() else { return (0, 0) }
+        return (select.int64(0), select.int64(1))
+    }
+
+    private func checkRoom(for byteCount: Int) throws {
+        let (count, bytes) = try Self.size(connection)
         guard
             count >= Int64(limits.quarantineCountMax)
                 || bytes + Int64(byteCount) > Int64(limits.quarantineByteCountMax)
         else { return }
         throw LockkeeperError.quarantineFull(count: count, byteCount: bytes)
+    }
+
+    /// Says that little room is left, from four fifths of the bound on: at the bound whole batches are
+    /// refused, and with them what is good.
+    static func warnings(
+        _ connection: Connection,
+        limits: Limits
+    ) throws(SQLiteError) -> [InspectionFinding] {
+        let (count, byteCount) = try size(connection)
+        let (countMax, byteCountMax) = (limits.quarantineCountMax, limits.quarantineByteCountMax)
+        guard count >= Int64(countMax) / 5 * 4 || byteCount >= Int64(byteCountMax) / 5 * 4,
+            count > 0
+        else { return [] }
+        return [
+            InspectionFinding(
+                code: "quarantine-nearly-full",
+                subject: "quarantine",
+                explanation: "\(count) of \(countMax) items and \(byteCount) of \(byteCountMax)"
+                    + " bytes are put aside; at the bound a batch that would put more aside is"
+                    + " refused whole.",
+                remedy:
+                    "Look with 'lockkeeper quarantine list'; retry, accept or drop what is there."
+            )
+        ]
     }
 }

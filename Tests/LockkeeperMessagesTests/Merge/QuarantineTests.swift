@@ -32,6 +32,30 @@ struct QuarantineTests {
         }
     }
 
+    @Test("from four fifths of the bound on, check and status say that little room is left")
+    func nearlyFull() async throws {
+        var limits = Limits()
+        limits.quarantineCountMax = 10
+        try await withAccount(limits: limits) { account in
+            func warned() async throws -> [String] {
+                try await account.app.warnings(of: "alice").map(\.code)
+            }
+            let store = account.messages
+            try await store.ingest([message("m0", seq: 1)])
+            for number in 1...7 {
+                try await store.ingest([message(try MessageID("m\(number)"), seq: 1)])
+            }
+            #expect(try await warned() == [])
+            try await store.ingest([message("m8", seq: 1)])
+            #expect(try await warned() == ["quarantine-nearly-full"])
+            let notes = try await account.app.status().accounts[0].notes
+            #expect(notes.contains { $0.hasPrefix("8 of 10 items and ") }, "\(notes)")
+            let item = try #require(try await store.quarantine().first)
+            _ = try await store.dropQuarantined(item.number)
+            #expect(try await warned() == [])
+        }
+    }
+
     @Test("what is in nobody's way any more is merged when it is tried again")
     func retry() async throws {
         try await withAccount { account in
