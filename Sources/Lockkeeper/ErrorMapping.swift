@@ -54,7 +54,11 @@ enum ErrorMapping {
                 explanation: "\(lock.name) was not free for \(Int(waited.milliseconds)) ms",
                 holders: holders.map(\.description),
                 answer: .retry,
-                remedy: "Try again; if the holder is stopped, continue or end it.",
+                // A process that was stopped finds its deadlines over when it goes on.
+                remedy: holders.contains(where: \.isSelf)
+                    ? "This process was stopped meanwhile, or an earlier write of its own takes long:"
+                        + " try again."
+                    : "Try again; if the holder is stopped, continue or end it.",
                 cause: error
             )
         case .cancelled: CancellationError()

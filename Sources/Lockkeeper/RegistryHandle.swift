@@ -26,6 +26,8 @@ final class RegistryHandle: Sendable {
         /// `nil` while the process is suspended, and where the file was found to be lost.
         var open: Open?
         var isSuspended = false
+        /// Whether this process has made a registry anew because one was lost.
+        var hasRebuilt = false
         /// Whether the workspace was closed: what is left of it makes no registry any more, which
         /// might be in a folder that is just being removed.
         var isRetired = false
@@ -68,6 +70,9 @@ final class RegistryHandle: Sendable {
         }
         throw StorageError.fileReplaced(path: source.path)
     }
+
+    /// Whether this process has made a registry anew because one was lost.
+    var hasRebuilt: Bool { state.withLock { $0.hasRebuilt } }
 
     /// Closes the registry, so that the process has no descriptor of it.
     func close() throws {
@@ -139,7 +144,7 @@ final class RegistryHandle: Sendable {
             try openExisting(until: deadline)
         } catch let error as StorageError where error.isLossOfRegistry {
             if state.withLock({ $0.isRetired }) { throw LockingError.closed }
-            try source.rebuild(until: deadline)
+            if try source.rebuild(until: deadline) { state.withLock { $0.hasRebuilt = true } }
             try openExisting(until: deadline)
         }
     }
@@ -187,13 +192,19 @@ struct RegistrySource: Sendable {
     }
 
     /// Makes the registry anew under SWITCH, unless another process was faster.
-    func rebuild(until deadline: Deadline) throws {
+    ///
+    /// - Returns: whether this process has replaced one that was lost.
+    func rebuild(until deadline: Deadline) throws -> Bool {
         try membership.underSwitch(until: deadline) {
             do {
                 try open(until: deadline).close()
+                return false
             } catch let error as StorageError where error.isLossOfRegistry {
-                try RegistryRebuild(paths: paths, environment: environment, deadline: deadline)
-                    .run()
+                return try RegistryRebuild(
+                    paths: paths,
+                    environment: environment,
+                    deadline: deadline
+                ).run()
             }
         }
     }

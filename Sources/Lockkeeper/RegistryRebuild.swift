@@ -24,8 +24,11 @@ struct RegistryRebuild {
     let environment: StoreEnvironment
     let deadline: Deadline
 
-    func run() throws {
-        let contents = RegistryContents(of: try survey())
+    /// - Returns: whether one was lost; where not, the workspace is new.
+    func run() throws -> Bool {
+        var contents = RegistryContents(of: try survey())
+        let isLost = try !contents.accounts.isEmpty || !remains().isEmpty
+        if isLost { contents.rebuiltAt = environment.wallClock.milliseconds() }
         let fresh = paths.registry + ".new"
         let journal = fresh + "-journal"
         // Somebody may have died as he made one; nobody has ever read it.
@@ -37,6 +40,7 @@ struct RegistryRebuild {
         try setAside()
         try FileSystem.rename(fresh, to: paths.registry)
         try FileSystem.syncDirectory(paths.root)
+        return isLost
     }
 
     // MARK: - What there is
@@ -86,10 +90,14 @@ struct RegistryRebuild {
 
     // MARK: - What there was
 
+    /// What is left of the one that was lost, as what follows its path.
+    private func remains() throws -> [String] {
+        try ["", "-journal"].filter { try FileSystem.status(paths.registry + $0) != nil }
+    }
+
     /// Moves the damaged registry away, with its journal, which must not be played into the new one.
     private func setAside() throws {
-        let suffixes = ["", "-journal"]
-        let there = try suffixes.filter { try FileSystem.status(paths.registry + $0) != nil }
+        let there = try remains()
         if there.isEmpty { return }
         try FileSystem.makeDirectory(paths.damaged, mode: 0o700)
         let used = try FileSystem.list(paths.damaged)

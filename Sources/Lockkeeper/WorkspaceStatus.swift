@@ -73,6 +73,9 @@ public struct WorkspaceStatus: Sendable, Hashable {
     /// A switch, signing in or out that was begun and is not finished, in words; `nil` where there is
     /// none.
     public let pendingSwitch: String?
+    /// When the registry was lost and made anew of the accounts' own files, in milliseconds since 1970;
+    /// `nil` where it never was.
+    public let registryRebuiltAt: Int64?
     /// Bytes that are free on the disk for this user.
     public let freeByteCount: Int64
     /// The version of the SQLite that is loaded.
@@ -85,6 +88,10 @@ public struct WorkspaceStatus: Sendable, Hashable {
 }
 
 extension Workspace {
+    /// Whether this process found the workspace's registry lost, and made it anew of what the accounts'
+    /// own files say.
+    public var hasRebuiltRegistry: Bool { registry.hasRebuilt }
+
     /// The version of the SQLite that is loaded.
     public static var sqliteVersion: String { SQLiteLibrary.version }
 
@@ -106,6 +113,7 @@ extension Workspace {
                 ),
                 accounts: try records.map { try workspace.status(of: $0) },
                 pendingSwitch: try workspace.registry.use { try $0.intent()?.description },
+                registryRebuiltAt: try workspace.registry.use { try $0.rebuiltAt() },
                 freeByteCount: try FileSystem.freeBytes(at: workspace.root),
                 sqliteVersion: SQLiteLibrary.version,
                 sqliteHasResetFix: Self.sqliteHasResetFix,

@@ -3,6 +3,7 @@ import LockkeeperDomain
 import LockkeeperMessages
 import LockkeeperPlatform
 import LockkeeperState
+import LockkeeperSystemd
 
 /// What a command runs in: the console, and what the global options say.
 struct CommandContext: Sendable {
@@ -62,13 +63,22 @@ struct CommandContext: Sendable {
         }
         var limits = Limits()
         if let openWaitMax { limits.openWaitMax = openWaitMax }
-        return try await Workspace.open(
+        let workspace = try await Workspace.open(
             at: root,
             name: name,
             role: role,
             schemas: [.messages, .state],
             limits: limits
         )
+        if workspace.hasRebuiltRegistry {
+            console.log(
+                "the registry of \(terminalText(root)) was lost and has been made anew of the accounts'"
+                    + " own files; look with 'lockkeeper account list' whether all are there. What is"
+                    + " left of the old one is in damaged/",
+                .warning
+            )
+        }
+        return workspace
     }
 
     /// The account that the command is about: the one that was named, else the only active one.
@@ -93,7 +103,7 @@ struct CommandContext: Sendable {
         throw CommandError(
             "several-active-accounts",
             .usage,
-            "Several accounts are active: \(active.map(\.description).joined(separator: ", "))."
+            "Several accounts are active: \(active.map { terminalID($0.description) }.joined(separator: ", "))."
                 + " Name one with --account ID."
         )
     }

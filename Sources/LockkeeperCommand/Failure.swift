@@ -33,7 +33,7 @@ struct Failure: Sendable {
 
     /// Says it on the error stream.
     func report(on console: Console, asJSON isJSON: Bool) {
-        guard isJSON else { return console.log(sentence, .error, fields) }
+        guard isJSON else { return console.log(terminalText(sentence), .error, fields) }
         console.note(json: { writer in
             writer.beginObject()
             writer.key("error")

@@ -25,3 +25,29 @@ private func isObeyed(_ scalar: Unicode.Scalar) -> Bool {
     default: false
     }
 }
+
+/// An id as a terminal may show it: ids are bytes, and two that look alike are two. What is not seen,
+/// joiners and spaces of other widths for example, is escaped; so is a backslash, so that an id that
+/// spells an escape is not taken for the one that it spells.
+func terminalID(_ text: String) -> String {
+    guard text.unicodeScalars.contains(where: { isUnseen($0) || $0 == "\\" }) else { return text }
+    var result = ""
+    for scalar in text.unicodeScalars {
+        switch scalar {
+        case "\\": result += "\\\\"
+        case _ where isUnseen(scalar): result += "\\u{\(String(scalar.value, radix: 16))}"
+        default: result.unicodeScalars.append(scalar)
+        }
+    }
+    return result
+}
+
+private func isUnseen(_ scalar: Unicode.Scalar) -> Bool {
+    if scalar == " " { return false }
+    switch scalar.properties.generalCategory {
+    case .control, .format, .lineSeparator, .paragraphSeparator, .spaceSeparator, .unassigned,
+        .privateUse, .surrogate:
+        return true
+    default: return isObeyed(scalar) || scalar.properties.isDefaultIgnorableCodePoint
+    }
+}

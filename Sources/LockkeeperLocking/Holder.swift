@@ -10,15 +10,20 @@ package struct Holder: Sendable, Hashable, CustomStringConvertible {
     /// When it was looked at.
     package let observedAt: MonotonicInstant
 
+    /// Whether it is the very process that looks.
+    package let isSelf: Bool
+
     /// A holder of its parts.
     package init(
         record: ProcessRecord,
         condition: ProcessCondition,
-        observedAt: MonotonicInstant
+        observedAt: MonotonicInstant,
+        isSelf: Bool = false
     ) {
         self.record = record
         self.condition = condition
         self.observedAt = observedAt
+        self.isSelf = isSelf
     }
 
     /// Which process.
@@ -45,7 +50,8 @@ package struct Holder: Sendable, Hashable, CustomStringConvertible {
         let tenths = activityDuration.wholeNanoseconds / 100_000_000
         let steps = progress.map { " (\($0.description))" } ?? ""
         return
-            "pid \(identity.pid) (\(program) as \(processName), \(role.name)), "
+            (isSelf ? "this process itself, " : "")
+            + "pid \(identity.pid) (\(program) as \(processName), \(role.name)), "
             + "\(activity.name)\(steps) for \(tenths / 10).\(tenths % 10) s, \(condition.rawValue)"
     }
 }

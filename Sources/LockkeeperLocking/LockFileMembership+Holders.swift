@@ -41,7 +41,7 @@ extension LockFileMembership {
         return try systemCalls { () throws(SystemCallError) in
             var pids: Set<Int32> = []
             var holders: [Holder] = []
-            for record in records {
+            for (record, isOwn) in records {
                 let pid = record.process.identity.pid
                 // A process may be a member twice, in the tests for example; it is named once.
                 // Beside oneself only one that says that it is at work can be meant.
@@ -51,7 +51,7 @@ extension LockFileMembership {
                 else {
                     continue
                 }
-                holders.append(try holder(record))
+                holders.append(try holder(record, isOwn))
             }
             return holders
         }
@@ -82,16 +82,23 @@ extension LockFileMembership {
         }
     }
 
-    private func holder(_ record: ProcessRecord) throws(SystemCallError) -> Holder {
+    private func holder(
+        _ record: ProcessRecord,
+        _ isOwn: Bool
+    ) throws(SystemCallError) -> Holder {
         Holder(
             record: record,
             condition: try record.process.identity.condition(),
-            observedAt: clock.now()
+            observedAt: clock.now(),
+            isSelf: isOwn
         )
     }
 
+    /// A record, and whether it is this membership's.
+    private typealias LivingRecord = (record: ProcessRecord, isOwn: Bool)
+
     /// The records whose bytes are held.
-    private func livingRecords(includingSelf: Bool) throws(LockingError) -> [ProcessRecord] {
+    private func livingRecords(includingSelf: Bool) throws(LockingError) -> [LivingRecord] {
         try withClaim { (claim) throws(SystemCallError) in
             try livingRecords(claim, includingSelf: includingSelf)
         }
@@ -100,12 +107,12 @@ extension LockFileMembership {
     private func livingRecords(
         _ claim: ClaimedSlot,
         includingSelf: Bool
-    ) throws(SystemCallError) -> [ProcessRecord] {
+    ) throws(SystemCallError) -> [LivingRecord] {
         let bytes = try claim.descriptor.read(
             count: LockFileLayout.recordsByteCount,
             at: LockFileLayout.recordsOffset
         )
-        var records: [ProcessRecord] = []
+        var records: [LivingRecord] = []
         for slot in 0..<LockFileLayout.recordCount where includingSelf || slot != claim.slot {
             let record = bytes.withUnsafeBytes { buffer in
                 let start = slot * LockFileLayout.recordByteCount
@@ -121,7 +128,7 @@ extension LockFileMembership {
                 let byte = LockFileLayout.byte(ofSlot: slot)
                 guard try claim.descriptor.isHeldElsewhere(byte) else { continue }
             }
-            records.append(record)
+            records.append((record, slot == claim.slot))
         }
         return records
     }

@@ -11,6 +11,8 @@ package struct RegistryContents: Sendable, Hashable {
     package var generation = Generation(0)
     /// What is to be finished.
     package var intent: SwitchIntent?
+    /// When it was made because another one was lost, in milliseconds since 1970; for people.
+    package var rebuiltAt: Int64?
 
     /// A registry that knows nothing.
     package init() {}
@@ -26,6 +28,21 @@ extension Registry {
             for removal in contents.removals { try insert(removal) }
             if let intent = contents.intent { try write(intent) }
             try raiseCounter(to: contents.generation)
+            try sqlite { () throws(SQLiteError) in
+                let update = try connection.statement("UPDATE lk_workspace SET rebuilt_at = ?1")
+                try update.bind(1, contents.rebuiltAt)
+                try update.run()
+            }
+        }
+    }
+
+    /// When this registry was made because another one was lost, in milliseconds since 1970; `nil` for
+    /// one that was made with its workspace.
+    package func rebuiltAt() throws(StorageError) -> Int64? {
+        try sqlite { () throws(SQLiteError) in
+            let select = try connection.statement("SELECT rebuilt_at FROM lk_workspace")
+            defer { select.reset() }
+            return try select.step() ? select.optionalInt64(0) : nil
         }
     }
 

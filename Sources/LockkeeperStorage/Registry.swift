@@ -20,9 +20,10 @@ package final class Registry {
                 CREATE TABLE lk_workspace(
                   id INTEGER PRIMARY KEY CHECK (id = 1),
                   version INTEGER NOT NULL,
-                  generation INTEGER NOT NULL
+                  generation INTEGER NOT NULL,
+                  rebuilt_at INTEGER
                 );
-                INSERT INTO lk_workspace VALUES (1, 1, 0);
+                INSERT INTO lk_workspace VALUES (1, 1, 0, NULL);
                 CREATE TABLE lk_account(
                   id TEXT PRIMARY KEY,
                   directory TEXT NOT NULL UNIQUE,

@@ -47,6 +47,7 @@ struct MembershipTests {
             #expect(holders.first?.role == .host)
             #expect(holders.first?.activity == .checkpointing)
             #expect(holders.first?.condition == .running)
+            #expect(holders.first?.description.hasPrefix("this process itself, pid ") == true)
             #expect(waited >= .milliseconds(30))
             held.release()
         }

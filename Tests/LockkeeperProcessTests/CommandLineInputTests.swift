@@ -104,6 +104,11 @@ struct CommandLineInputTests {
     func terminal() {
         #expect(terminalText("a\u{1B}[2Jb\n\t\u{8}") == "a\\u{1b}[2Jb\\n\\t\\u{8}")
         #expect(terminalText("\u{202E}abc\u{9B}") == "\\u{202e}abc\\u{9b}")
+        // Ids are bytes: what is not seen is spelt out, and only that.
+        #expect(terminalID("ali\u{200B}ce") == "ali\\u{200b}ce")
+        #expect(terminalID("a\u{A0}b\u{FEFF}\u{AD}") == "a\\u{a0}b\\u{feff}\\u{ad}")
+        #expect(terminalID("ali\\u{200b}ce") == "ali\\\\u{200b}ce")
+        #expect(terminalID("zoë 重跑 c1/x") == "zoë 重跑 c1/x")
         #expect(terminalText("重跑gen 👩‍👩‍👧‍👦 c'est noté מה") == "重跑gen 👩‍👩‍👧‍👦 c'est noté מה")
     }
 }

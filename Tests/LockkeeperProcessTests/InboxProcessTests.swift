@@ -126,6 +126,22 @@ struct InboxProcessTests {
         try await workspace.expectSound(account: "bob")
     }
 
+    @Test(
+        "a packet for an account whose folder is missing is refused, and makes no half of a folder"
+    )
+    func folderMissing() async throws {
+        let workspace = try await TestWorkspace()
+        _ = try await workspace.run(["account", "add", "bob"])
+        let folder = workspace.root + "/accounts/bob"
+        try FileSystem.rename(folder, to: folder + ".away")
+        let refused = try await deliver(workspace, "bob", 1...1)
+        #expect(refused.status == .exited(74), "\(refused.errorText)")
+        #expect(refused.errorText.contains("the packet was not kept. Put the folder back"))
+        #expect(try FileSystem.status(folder) == nil)
+        try FileSystem.rename(folder + ".away", to: folder)
+        #expect(try await deliver(workspace, "bob", 1...1).status == .exited(0))
+    }
+
     @Test("retry of a packet that nothing can take now says why it waits")
     func retryInVain() async throws {
         let workspace = try await TestWorkspace()

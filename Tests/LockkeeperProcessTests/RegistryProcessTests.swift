@@ -34,11 +34,20 @@ struct RegistryProcessTests {
         )
         _ = try await workspace.run(["account", "add", "bob", "--own-id", "é"])
         _ = try await workspace.ingest(line(1))
+        // A new workspace has lost none.
+        let fresh = try await workspace.run(["status"])
+        #expect(fresh.errors == [] && !fresh.lines.contains { $0.hasPrefix("registry:") })
         let before = try await workspace.run(["account", "list", "--json"]).lines
         try lose("\(workspace.root)/workspace.db", byRemoving: byRemoving)
         let after = try await workspace.run(["account", "list", "--json"])
         #expect(after.status == .exited(0), "\(after.errorText)")
         #expect(after.lines == before)
+        // It is said once by who did it, and by every status from then on.
+        #expect(after.errors.count { $0.contains("was lost and has been made anew") } == 1)
+        let later = try await workspace.run(["status"])
+        #expect(later.errors == [])
+        let said = "registry: was lost, and made anew of the accounts' own files at 2"
+        #expect(later.lines.contains { $0.hasPrefix(said) }, "\(later.lines)")
         let again = try await workspace.ingest(line(1))
         #expect(try again.summary.int("duplicate") == 1)
         let isKept = try FileSystem.status("\(workspace.root)/damaged/workspace-1.db") != nil

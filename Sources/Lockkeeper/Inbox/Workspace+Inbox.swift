@@ -150,7 +150,7 @@ extension Workspace {
     ///
     /// - Parameter reason: why the database cannot take it.
     /// - Throws: ``LockkeeperError`` — `unknownAccount`; `accountRemoved` where the account was removed
-    ///   meanwhile; `inboxFull`, `diskFull`, `ioFailed`, `permissionDenied`, `suspended`. Nothing was
+    ///   meanwhile; `fileMissing` where its folder is not there; `inboxFull`, `diskFull`, `ioFailed`, `permissionDenied`, `suspended`. Nothing was
     ///   kept then.
     package func keep(
         _ packet: Packet,
@@ -160,6 +160,10 @@ extension Workspace {
         try await work { workspace in
             let record = try workspace.registry.record(of: id)
             let folder = workspace.inboxFolder(of: record)
+            let place = workspace.paths.account(directory: record.directory).directory
+            guard try FileSystem.status(place) != nil else {
+                throw LockkeeperError.folderMissing(place, of: id)
+            }
             let file = PacketFile(
                 account: id,
                 birth: record.birth,
@@ -203,5 +207,19 @@ extension Workspace {
 
     func inboxFolder(of record: AccountRecord) -> InboxFolder {
         InboxFolder(account: paths.account(directory: record.directory).directory)
+    }
+}
+
+extension LockkeeperError {
+    /// The folder of an account is gone. A packet makes none: what is in it besides would be missing
+    /// without a word.
+    fileprivate static func folderMissing(_ path: String, of id: AccountID) -> LockkeeperError {
+        LockkeeperError(
+            .fileMissing,
+            subject: "account \(id)",
+            explanation: "its folder \(path) is not there; the packet was not kept",
+            answer: .fixEnvironment,
+            remedy: "Put the folder back, or restore a backup, then deliver again."
+        )
     }
 }

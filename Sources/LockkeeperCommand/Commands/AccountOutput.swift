@@ -7,7 +7,7 @@ enum AccountOutput {
     static func print(_ account: AccountInfo, _ context: CommandContext) throws {
         guard context.options.isJSON else {
             let generation = "generation \(account.generation)"
-            let name = terminalText(account.id.description)
+            let name = terminalID(account.id.description)
             return try context.console.print("\(name)  \(account.state.rawValue)  \(generation)")
         }
         try context.console.print { writer in

@@ -37,7 +37,7 @@ struct AccountRemoveCommand: Command {
         try await context.changing { workspace in
             try await workspace.removeAccount(id)
             guard context.options.isJSON else {
-                return try context.console.print("\(terminalText(id.description))  removed")
+                return try context.console.print("\(terminalID(id.description))  removed")
             }
             try context.console.print { writer in
                 writer.beginVersionedObject()

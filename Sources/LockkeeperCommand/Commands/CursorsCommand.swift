@@ -33,10 +33,10 @@ struct CursorsCommand: Command {
     ) throws {
         guard context.options.isJSON else {
             func name(_ cursor: Cursor?) -> String {
-                cursor.map { terminalText($0.description) } ?? "no cursor"
+                cursor.map { terminalID($0.description) } ?? "no cursor"
             }
             var line =
-                "\(terminalText(progress.stream.description))\t\(name(progress.processed))"
+                "\(terminalID(progress.stream.description))\t\(name(progress.processed))"
             if progress.received != progress.processed {
                 line += "\treceived up to \(name(progress.received))"
             }

@@ -74,7 +74,7 @@ struct EffectsListCommand: Command {
                     effect.state == .attempting ? try messages.claimers(ofEffect: effect.id) : []
                 guard context.options.isJSON else {
                     let texts = [effect.conversation.description, effect.message.description]
-                        .map(terminalText)
+                        .map(terminalID)
                     try context.console.print(
                         ([
                             "\(effect.id)", effect.kind.rawValue, texts[0], texts[1],

@@ -42,7 +42,7 @@ struct RestoreCommand: Command {
         }
         guard context.options.isJSON else {
             try context.console.print(
-                "\(terminalText(report.account.description))  \(report.kind.rawValue) are those of"
+                "\(terminalID(report.account.description))  \(report.kind.rawValue) are those of"
                     + " commit \(report.position.commit), generation \(report.generation)"
             )
             for note in report.notes { try context.console.print("  \(note)") }

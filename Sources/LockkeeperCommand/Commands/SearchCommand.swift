@@ -93,9 +93,9 @@ extension MessageOutput {
         let message = hit.message
         let before = hit.snippet.isCutBefore ? "…" : ""
         let after = hit.snippet.isCutAfter ? "…" : ""
-        let sender = message.sender.map { terminalText($0.description) } ?? "?"
+        let sender = message.sender.map { terminalID($0.description) } ?? "?"
         let seq = message.sequence.map(String.init) ?? "-"
-        return "\(terminalText(message.conversation.description))\t\(seq)"
+        return "\(terminalID(message.conversation.description))\t\(seq)"
             + "\t\(message.serverAt?.description ?? "-")"
             + "\t\(sender): \(before)\(terminalText(hit.snippet.text))\(after)"
     }

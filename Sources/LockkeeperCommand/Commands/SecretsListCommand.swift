@@ -24,7 +24,7 @@ struct SecretsListCommand: Command {
         try await context.withSecrets(in: choice) { store, account in
             for service in try await store.services(of: account) {
                 guard context.options.isJSON else {
-                    try context.console.print(terminalText(service.description))
+                    try context.console.print(terminalID(service.description))
                     continue
                 }
                 try context.console.print { writer in

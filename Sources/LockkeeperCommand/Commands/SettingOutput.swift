@@ -7,7 +7,7 @@ enum SettingOutput {
     /// Prints a setting: its name, kind and value.
     static func print(_ setting: StoredSetting, _ context: CommandContext) throws {
         guard context.options.isJSON else {
-            let name = terminalText(setting.name.description)
+            let name = terminalID(setting.name.description)
             return try context.console.print(
                 "\(name)\t\(setting.value.kind.rawValue)\t\(text(of: setting.value))"
             )

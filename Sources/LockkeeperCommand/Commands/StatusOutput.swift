@@ -19,11 +19,17 @@ enum StatusOutput {
         if let pending = status.pendingSwitch {
             lines.append("not finished: \(terminalText(pending))")
         }
+        if let rebuiltAt = status.registryRebuiltAt {
+            lines.append(
+                "registry: was lost, and made anew of the accounts' own files at"
+                    + " \(Timestamp(stored: rebuiltAt))"
+            )
+        }
         for account in status.accounts {
             let info = account.info
             let commit = account.head.map { ", commit \($0.commit)" } ?? ""
             lines.append(
-                "account \(terminalText(info.id.description)): \(info.state.rawValue),"
+                "account \(terminalID(info.id.description)): \(info.state.rawValue),"
                     + " generation \(info.generation)\(commit),"
                     + log(account.logByteCount, isDegraded: account.isDegraded)
             )
@@ -103,6 +109,7 @@ enum StatusOutput {
         writer.member("root", status.root)
         writer.member("host_pid", host(of: status))
         writer.member("pending_switch", status.pendingSwitch)
+        writer.member("registry_rebuilt_at", status.registryRebuiltAt.map(Timestamp.init(stored:)))
         writer.member("free_bytes", status.freeByteCount)
         writer.member("sqlite_version", status.sqliteVersion)
         writer.member("sqlite_has_reset_fix", status.sqliteHasResetFix)

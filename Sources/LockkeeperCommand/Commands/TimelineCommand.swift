@@ -105,7 +105,7 @@ struct TimelineCommand: Command {
     private func print(_ item: OutboxItem, _ context: CommandContext) throws {
         guard context.options.isJSON else {
             guard case .message(let message) = item.event else { return }
-            let sender = terminalText(message.sender.description)
+            let sender = terminalID(message.sender.description)
             return try context.console.print(
                 "-\t\(item.createdAt)\t\(sender): \(terminalText(message.body))"
                     + " (\(item.state.rawValue))"
@@ -153,7 +153,7 @@ extension CommandError {
         CommandError(
             "unknown-message",
             .usage,
-            "No place of the message '\(terminalText(id.description))' is known in this"
+            "No place of the message '\(terminalID(id.description))' is known in this"
                 + " conversation. 'lockkeeper timeline CONVERSATION' shows those that are."
         )
     }

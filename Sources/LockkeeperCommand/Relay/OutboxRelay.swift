@@ -78,7 +78,7 @@ struct RelayedEffect: ~Copyable, RelayedThing {
 
     var title: String {
         let names = [claim.effect.conversation.description, claim.effect.message.description]
-        return "\(claim.effect.kind.rawValue) \(names.map(terminalText).joined(separator: " "))"
+        return "\(claim.effect.kind.rawValue) \(names.map(terminalID).joined(separator: " "))"
     }
 
     func write(into writer: inout JSONWriter) {
@@ -162,7 +162,7 @@ enum OutboxOutput {
     /// An item as one line for people.
     static func line(_ item: OutboxItem, claimers: [String], retryIn: Duration?) -> String {
         var text =
-            "\(item.id)\t\(item.act.rawValue)\t\(terminalText(item.conversation.description))"
+            "\(item.id)\t\(item.act.rawValue)\t\(terminalID(item.conversation.description))"
             + "\t\(item.state.rawValue)\t\(item.attempt)"
         let remarks = remarks(item, claimers: claimers, retryIn: retryIn)
         if !remarks.isEmpty { text += "\t\(remarks.joined(separator: "; "))" }
