@@ -15,6 +15,9 @@ public struct ServerContract: Sendable, Hashable {
         case server
         /// Only a message's sender; the store checks it.
         case author
+        /// Only a message's sender may edit it; who may recall it, moderators for example, is the server's
+        /// to say.
+        case authorOfEdits = "author-of-edits"
     }
 
     /// What holds for live events, and for every stream that has no contract of its own.

@@ -4,7 +4,7 @@ import LockkeeperSQLite
 /// One export on a connection that is inside a transaction.
 struct MessageExport {
     private let connection: Connection
-    private let authorDecides: Bool
+    private let authority: ServerContract.Authority
     private let write: ([UInt8]) throws -> Void
     private var encoder = EventEncoder()
 
@@ -13,11 +13,11 @@ struct MessageExport {
 
     init(
         connection: Connection,
-        authorDecides: Bool,
+        authority: ServerContract.Authority,
         write: @escaping ([UInt8]) throws -> Void
     ) {
         self.connection = connection
-        self.authorDecides = authorDecides
+        self.authority = authority
         self.write = write
     }
 
@@ -100,7 +100,7 @@ struct MessageExport {
             let message = try MessageRow(reading: select)
             let events = try message.events(
                 conversation: conversation,
-                authorDecides: authorDecides
+                authority: authority
             )
             for event in events { try append(event) }
         }

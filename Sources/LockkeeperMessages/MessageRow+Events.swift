@@ -3,12 +3,12 @@ import LockkeeperDomain
 extension MessageRow {
     /// The events that make this row in an empty store, with the same registers.
     ///
-    /// - Parameter authorDecides: whether edits and recalls must say who their author is (M-5).
+    /// - Parameter authority: whether edits and recalls must say who their author is (M-5).
     func events(
         conversation: ConversationID,
-        authorDecides: Bool
+        authority: ServerContract.Authority
     ) throws(DamagedRegisters) -> [Event] {
-        let maker = EventMaker(row: self, conversation: conversation, authorDecides: authorDecides)
+        let maker = EventMaker(row: self, conversation: conversation, authority: authority)
         switch state {
         case .gone: return maker.gone()
         case .recalled, .recalledWaiting: return try maker.recalled()
@@ -21,7 +21,7 @@ extension MessageRow {
 private struct EventMaker {
     let row: MessageRow
     let conversation: ConversationID
-    let authorDecides: Bool
+    let authority: ServerContract.Authority
 
     private var id: MessageID { MessageID(unchecked: row.messageID) }
     private var registers: Registers<MessageField> { row.registers }
@@ -47,7 +47,7 @@ private struct EventMaker {
 
     func recalled() throws(DamagedRegisters) -> [Event] {
         guard let recall = row.recall else { throw DamagedRegisters() }
-        return authorDecides ? try recalledByAuthor() : recalledByServer(recall)
+        return authority.recallsNeedAuthor ? try recalledByAuthor() : recalledByServer(recall)
     }
 
     private func recalledByServer(_ recall: MessageRow.Recall) -> [Event] {
@@ -118,7 +118,7 @@ private struct EventMaker {
             }
             let isOfMessage =
                 version < 2 || fields.contains { MessageField.onlyOfMessages.contains($0) }
-                || authorDecides && editor == nil
+                || authority.editsNeedAuthor && editor == nil
             let isMessage = registers[.sender] != nil && isOfMessage
             if isMessage { events.append(try message(at: version, fields)) }
             let editFields: Set<MessageField> = [.editedBy, .editedAt]
@@ -198,7 +198,7 @@ private struct EventMaker {
         var edit = EditEvent(conversation: conversation, id: id, version: version)
         // An author's edit must say whose it is. Said at a smaller version than it stands at, it is
         // overtaken by the line of the newest edit.
-        if fields.contains(.editedBy) || authorDecides {
+        if fields.contains(.editedBy) || authority.editsNeedAuthor {
             edit.editor = registers.bytes(.editedBy).map(PersonID.init(unchecked:))
         }
         if fields.contains(.editedAt) { edit.editedAt = registers.instant(.editedAt) }

@@ -17,11 +17,11 @@ extension MessageStore {
         includingCursors: Bool = false,
         to write: @escaping @Sendable ([UInt8]) throws -> Void
     ) async throws {
-        let authorDecides = rules.authorDecides
+        let authority = rules.authority
         try await session.database.readConnection(for: .export) { connection in
             var export = MessageExport(
                 connection: connection,
-                authorDecides: authorDecides,
+                authority: authority,
                 write: write
             )
             try export.run(includingCursors: includingCursors)

@@ -64,7 +64,7 @@ extension BatchMerge {
         switch item.reason {
         case .conflict: return try acceptLoser(item)
         case .seqTaken: rules.seqIsUnique = false
-        case .unauthorised: rules.authorDecides = false
+        case .unauthorised: rules.authority = .server
         case .tooManyWaitingMessages: rules.limits.waitingMessageCountMax = .max
         case .tooManyWaitingPages, .unreadable, .later, .pageContradicts:
             throw LockkeeperError.notAcceptable(item.number, item.reason.sentence)

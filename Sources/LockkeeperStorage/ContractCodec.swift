@@ -12,7 +12,7 @@ import LockkeeperDomain
 /// | `unknown_cursor` | "refuses", "restarts" or "skips" |
 /// | `refuses_doubles` | boolean |
 /// | `order` | "unique" or "ties" |
-/// | `authority` | "server" or "author" |
+/// | `authority` | "server", "author" or "author-of-edits" |
 /// | `streams` | array of objects with the first six fields and `stream`, the stream's id in hexadecimal |
 ///
 /// Version rule: a field that is missing has its default, one that is not known is skipped, a value

@@ -3,11 +3,11 @@
 id         the event's id
 seq        `origin_server_ts` with ties: rooms have no number that all servers agree on
 version    1 for a message, the edit's own `origin_server_ts` for an edit
-authority  author: servers pass an edit on whoever wrote it
+authority  author of edits: servers pass an edit on whoever wrote it, and check who may redact
 cursor     `since` and `next_batch` of /sync; history has none, it fills gaps
 """
 
-CONTRACT = ["--own-id", "@me:a.example", "--order", "ties", "--authority", "author"]
+CONTRACT = ["--own-id", "@me:a.example", "--order", "ties", "--authority", "author-of-edits"]
 CONVERSATION = "!room:a.example"
 
 
@@ -16,8 +16,7 @@ def message(event):
     where = {"conversation": CONVERSATION}
     content, at = event["content"], event["origin_server_ts"]
     if event["type"] == "m.room.redaction":
-        # Right where its sender is the author. A moderator's goes to quarantine under `author`, and is
-        # accepted by an app that knows the room's power levels.
+        # The author's or a moderator's: the server has checked the room's power levels.
         yield where | {
             "type": "recall", "id": event["redacts"], "version": at, "by": event["sender"],
         }
@@ -96,7 +95,7 @@ DELIVERIES = [
         _event(6, "m.reaction", "@bob:b.example", T + 9700, {
             "m.relates_to": {"rel_type": "m.annotation", "event_id": "$e1", "key": "👋"},
         }),
-        _event(7, "m.room.redaction", "@eve:b.example", T + 9800, {}, redacts="$e5"),
+        _event(7, "m.room.redaction", "@ann:a.example", T + 9800, {}, redacts="$e5"),
     ]},
     {"timeline": [
         _text(2, "@bob:b.example", T, "same moment, other server"),

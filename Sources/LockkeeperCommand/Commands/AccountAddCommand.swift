@@ -31,7 +31,11 @@ struct AccountAddCommand: Command {
                 "unique|ties",
                 "whether messages may share a place [unique]"
             ),
-            .value("authority", "server|author", "who may edit and recall [server]"),
+            .value(
+                "authority",
+                "server|author|author-of-edits",
+                "who may edit and recall [server]"
+            ),
             .flag("refuses-doubles", "the server refuses a second message with one client id"),
         ]
 

@@ -6,7 +6,8 @@ import LockkeeperSQLite
 // Under *author* a fact, that is an edit or a recall, needs the message's author as its `by`. An author
 // is whom an event of type message named as the sender: any of them, where a server says several, so
 // that a fact which was allowed once stays so whichever event comes first. A fact whose message has no
-// sender yet waits in `lk_fact`, line by line: a forged one never mixes with a rightful one.
+// sender yet waits in `lk_fact`, line by line: a forged one never mixes with a rightful one. Under
+// *author-of-edits* that holds for edits alone.
 extension BatchMerge {
     /// Decides about an edit or a recall.
     ///
@@ -18,7 +19,12 @@ extension BatchMerge {
         _ message: MessageID,
         at index: Int
     ) throws -> EventOutcome? {
-        guard rules.authorDecides else { return nil }
+        let authority = rules.authority
+        if case .recall = event {
+            guard authority.recallsNeedAuthor else { return nil }
+        } else {
+            guard authority.editsNeedAuthor else { return nil }
+        }
         if let row = stored?.row {
             // What has no content takes no edit, and another recall needs no second look.
             if row.isGone { return .stale }

@@ -60,7 +60,7 @@ extension BatchMerge {
             try resolvePositions(of: id, seq, at: index)
         }
         let before = stored?.row
-        if rules.authorDecides, !row.isWithoutContent,
+        if rules.authority.editsNeedAuthor, !row.isWithoutContent,
             row.registers[.sender] != before?.registers[.sender]
                 || row.otherSenders != before?.otherSenders
         {

@@ -69,9 +69,13 @@ extension BatchMerge {
         // Under the contract *author* a recall is done and says nothing else: one that named the sender
         // would allow itself, and its place would be known or not by when it was judged.
         let writes =
-            rules.authorDecides
+            rules.authority.recallsNeedAuthor
             ? RegisterWrites(version: recall.version) : RegisterWrites(recall)
-        return try end(recall.id, stored, writes, event, at: index) { $0.recall(said) }
+        // Where recalls are not judged, who else was said to be the sender matters no more.
+        let keepsSenders = rules.authority.recallsNeedAuthor
+        return try end(recall.id, stored, writes, event, at: index) {
+            $0.recall(said, keepsSenders: keepsSenders)
+        }
     }
 
     mutating func apply(_ delete: DeleteEvent, _ event: Event) throws -> EventOutcome {
@@ -121,7 +125,7 @@ extension BatchMerge {
     /// What a row keeps of a recall. Under the contract *author* whoever recalled it is an author, and
     /// another author's recall is not judged any more: which of them was it must not matter.
     private func said(by recall: RecallEvent) -> MessageRow.Recall {
-        rules.authorDecides
+        rules.authority.recallsNeedAuthor
             ? MessageRow.Recall(version: 0, by: nil)
             : MessageRow.Recall(version: recall.version, by: recall.recaller?.bytes)
     }
@@ -135,7 +139,10 @@ extension BatchMerge {
     ) throws -> EventOutcome {
         let before = stored.row
         var after = before
-        let namesSender = if case .message = event { rules.authorDecides } else { false }
+        let isJudged =
+            before.recall == nil
+            ? rules.authority.editsNeedAuthor : rules.authority.recallsNeedAuthor
+        let namesSender = if case .message = event { isJudged } else { false }
         let (outcome, wasCut) = after.take(writes, keepsSenders: namesSender)
         let isWithoutContent =
             before.isWithoutContent || conversations[index].isCleared(after.leastSeq)

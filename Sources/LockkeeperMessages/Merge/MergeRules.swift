@@ -4,8 +4,8 @@ import LockkeeperDomain
 struct MergeRules: Sendable {
     /// Whether another message on a taken seq breaks the contract (M-14).
     var seqIsUnique: Bool
-    /// Whether only a message's sender may edit and recall it (M-5).
-    var authorDecides: Bool
+    /// Who may edit and recall (M-5).
+    var authority: ServerContract.Authority
     /// The account's own id on its server.
     let ownID: [UInt8]?
     var limits: Limits
@@ -18,10 +18,18 @@ struct MergeRules: Sendable {
 
     init(contract: ServerContract, ownID: [UInt8]?, limits: Limits) {
         seqIsUnique = contract.order == .unique
-        authorDecides = contract.authority == .author
+        authority = contract.authority
         self.ownID = ownID
         self.limits = limits
     }
+}
+
+extension ServerContract.Authority {
+    /// Whether only a message's sender may edit it.
+    var editsNeedAuthor: Bool { self != .server }
+
+    /// Whether only a message's sender may recall it.
+    var recallsNeedAuthor: Bool { self == .author }
 }
 
 /// One thing that is offered for ingest.

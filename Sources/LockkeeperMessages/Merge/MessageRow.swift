@@ -140,8 +140,11 @@ struct MessageRow: Equatable {
     }
 
     /// Recalls it (M-6).
-    mutating func recall(_ said: Recall) {
+    ///
+    /// - Parameter keepsSenders: whether another recall is judged by who its author is.
+    mutating func recall(_ said: Recall, keepsSenders: Bool) {
         guard !isGone else { return }
+        if !keepsSenders { otherSenders = [] }
         recall = recall.map { $0.isLess(than: said) ? said : $0 } ?? said
         registers.keep(only: MessageField.keptAfterRecall)
     }

@@ -22,7 +22,7 @@ struct Observation: Hashable, CustomStringConvertible {
         let chunks = Collector<[UInt8]>()
         var export = MessageExport(
             connection: connection,
-            authorDecides: rules.authorDecides,
+            authority: rules.authority,
             write: chunks.append
         )
         try export.run(includingCursors: true)

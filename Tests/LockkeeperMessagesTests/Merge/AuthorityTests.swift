@@ -122,6 +122,44 @@ struct AuthorityTests {
         }
     }
 
+    // Matrix: a moderator's redaction is right, and an edit by anybody else is not.
+    @Test(
+        "where authors decide about edits alone, another's recall counts and another's edit does not"
+    )
+    func authorOfEdits() async throws {
+        let contract = ServerContract(authority: .authorOfEdits)
+        try await withAccount(contract: contract) { account in
+            let store = account.messages
+            let moderated = Event.recall(
+                RecallEvent(
+                    conversation: "c",
+                    id: "m1",
+                    version: 9,
+                    recaller: "moderator",
+                    sequence: 1,
+                    sender: "carol"
+                )
+            )
+            let all = [Self.original, Self.forged, Self.rightful, moderated]
+            for (number, order) in permutations(of: all).enumerated() {
+                let conversation = try ConversationID("c\(number)")
+                let upToRecall = order.firstIndex(of: moderated) ?? 0
+                for (index, event) in order.enumerated() {
+                    try await store.ingest([event.moved(to: conversation)])
+                    guard index < upToRecall else { continue }
+                    let shown = try await store.shown(conversation)
+                    #expect(shown.allSatisfy { $0 != "m1:forged" }, "\(order)")
+                }
+                #expect(try await store.shown(conversation) == ["m1:"], "\(order)")
+            }
+            // Nothing that names the text is left of it, whichever came first.
+            #expect(try await store.quarantine().isEmpty)
+            let exported = try await store.exported()
+            let kinds = Set(exported.map { $0.replacing(#/"c[0-9]+"/#, with: "C") })
+            #expect(kinds.count == 1, "\(kinds)")
+        }
+    }
+
     private func withAuthorAccount(
         limits: Limits = Limits(),
         _ body: (TestAccount) async throws -> Void
