@@ -55,7 +55,8 @@ struct SessionBuilder {
                 keeping: &connections
             )
         }
-        let chores = isReadOnly ? Chores() : Chores(workspace, attachment)
+        let logPath = try files.path(of: .messages) + "-wal"
+        let chores = isReadOnly ? Chores() : Chores(workspace, attachment, logPath: logPath)
         let ending = SessionEnding(wallClock: workspace.wallClock)
         let database = try database(
             opener,
@@ -191,7 +192,7 @@ private struct Chores {
 
     init() {}
 
-    init(_ workspace: Workspace, _ attachment: AccountAttachment) {
+    init(_ workspace: Workspace, _ attachment: AccountAttachment, logPath: String) {
         if let intake = workspace.packetIntake {
             let folder = InboxFolder(account: attachment.paths.directory)
             inbox = SessionInbox(.files, workspace, folder: folder, intake: intake)
@@ -199,7 +200,7 @@ private struct Chores {
         }
         // What there is to do is done to messages.
         let schemas = workspace.schemas.filter { $0.kind == .messages }
-        upkeep = SessionUpkeep(workspace, steps: schemas.flatMap(\.upkeep))
+        upkeep = SessionUpkeep(workspace, steps: schemas.flatMap(\.upkeep), logPath: logPath)
     }
 
     func attach(_ session: Session) {

@@ -23,6 +23,7 @@ enum CommandList {
         ReactCommand.self,
         ReadCommand.self,
         ClearCommand.self,
+        PurgeCommand.self,
         OutboxRunCommand.self,
         OutboxListCommand.self,
         OutboxRetryCommand.self,

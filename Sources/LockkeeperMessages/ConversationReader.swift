@@ -19,7 +19,7 @@ struct ConversationReader {
         pending = try PendingActs(on: connection)
     }
 
-    private static let firstColumn = 17
+    private static let firstColumn = 15
 
     /// Reads a row whose columns are those of `MessageStore.conversationsQuery`.
     func read(_ row: Statement) throws(SQLiteError) -> ConversationInfo {
@@ -28,8 +28,8 @@ struct ConversationReader {
         let number = row.int64(first + 1)
         var last =
             row.isNull(0)
-            ? nil : StoredMessage(conversation: id, ownID: ownID, reading: row)
-        if let message = last, message.hasExpired(at: now) {
+            ? nil : LastMessage(ownID: ownID, reading: row)
+        if let message = last, message.expiresAt.map({ $0.millisecondsSince1970 <= now }) ?? false {
             last = try lastUnexpired(of: number, id)
         }
         let readSeq = row.optionalInt64(first + 2)
@@ -41,7 +41,7 @@ struct ConversationReader {
         return ConversationInfo(
             id: id,
             lastAt: row.optionalInt64(first + 14).map(Timestamp.init(stored:)),
-            last: last.map(pending.marked),
+            last: last.map { pending.marked($0, in: id) },
             pendingCount: pending.sendCount(in: id),
             readSequence: readSeq,
             unread: row.optionalInt64(first + 3).map { Int($0 - (expired?.unread ?? 0)) },
@@ -104,7 +104,7 @@ struct ConversationReader {
     private func lastUnexpired(
         of conversation: Int64,
         _ id: ConversationID
-    ) throws(SQLiteError) -> StoredMessage? {
+    ) throws(SQLiteError) -> LastMessage? {
         let select = try connection.statement(MessageStore.timelineQuery)
         try select.bind(1, conversation)
         // Above every id: no text sorts after a blob.
@@ -114,6 +114,6 @@ struct ConversationReader {
         try select.bind(5, now)
         defer { select.reset() }
         guard try select.step() else { return nil }
-        return StoredMessage(conversation: id, ownID: ownID, reading: select)
+        return LastMessage(StoredMessage(conversation: id, ownID: ownID, reading: select))
     }
 }

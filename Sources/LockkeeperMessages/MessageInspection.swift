@@ -53,6 +53,7 @@ enum MessageInspection {
                 explanation: "the conversation's summary is not its last message"
             )
         },
+        { connection, _ in try previews(connection) },
         { connection, ownID in
             // A passed edge leads to the cursor, and no edge waits where the cursor stands (M-12).
             try mismatches(
@@ -121,6 +122,30 @@ enum MessageInspection {
         },
     ]
 
+    /// Conversations whose preview is not the beginning of their last message's text. SQLite's own
+    /// functions end a text at NUL, so that each is made again here.
+    private static func previews(
+        _ connection: Connection
+    ) throws -> [StoreInspection.Finding] {
+        let select = try connection.prepare(
+            """
+            SELECT c.conversation_id, c.last_preview, c.last_is_cut, m.body
+            FROM lk_conversation c LEFT JOIN lk_message m ON m.id = c.last_message
+            """
+        )
+        var findings: [StoreInspection.Finding] = []
+        while try select.step() {
+            let stored = select.optionalBytes(1).map {
+                MessagePreview(bytes: $0, isCut: select.int64(2) != 0)
+            }
+            let recount = select.isNull(3) ? nil : select.withBytes(3, MessagePreview.init(of:))
+            guard stored != recount else { continue }
+            let what = "the conversation's preview is not the beginning of its last message"
+            findings.append(finding("preview", select.string(0), what))
+        }
+        return findings
+    }
+
     private static func mismatches(
         _ connection: Connection,
         _ sql: String,
@@ -132,17 +157,23 @@ enum MessageInspection {
         if sql.contains("?1") { try select.bind(1, text: ownID) }
         var findings: [StoreInspection.Finding] = []
         while try select.step() {
-            findings.append(
-                StoreInspection.Finding(
-                    code: code,
-                    subject: select.string(0),
-                    explanation: explanation,
-                    remedy:
-                        "The messages themselves are whole. Where no other program has changed the"
-                        + " database, report this as a defect of the merge."
-                )
-            )
+            findings.append(finding(code, select.string(0), explanation))
         }
         return findings
+    }
+
+    private static func finding(
+        _ code: String,
+        _ subject: String,
+        _ explanation: String
+    ) -> StoreInspection.Finding {
+        StoreInspection.Finding(
+            code: code,
+            subject: subject,
+            explanation: explanation,
+            remedy:
+                "The messages themselves are whole. Where no other program has changed the"
+                + " database, report this as a defect of the merge."
+        )
     }
 }

@@ -128,9 +128,9 @@ extension MessageStore {
 
     /// The query of ``conversations(limit:)``; its plan is asserted by a test.
     static let conversationsQuery: StaticString = """
-        SELECT m.message_id, m.seq, m.sender, m.sent_at, m.server_at, m.body, m.version,
-            m.kind, m.incoming, m.state, m.edited_at, m.reply_to, m.client_id,
-            m.attachments, m.extra, m.recall_version, m.expires_at,
+        SELECT m.message_id, m.seq, m.sender, m.sent_at, m.server_at, m.version, m.recall_version,
+            m.kind, m.incoming, m.state, m.edited_at, m.expires_at,
+            typeof(m.attachments) <> 'null', c.last_preview, c.last_is_cut,
             c.conversation_id, c.id, c.read_seq, c.unread, c.unread_mentions, c.clear_seq,
             c.top_seq, c.title, c.kind, c.muted, c.pinned, c.archived, c.marked_unread,
             c.parent, c.last_at
@@ -145,9 +145,9 @@ extension MessageStore {
         return try await session.database.readConnection { connection in
             let select = try connection.statement(
                 """
-                SELECT m.message_id, m.seq, m.sender, m.sent_at, m.server_at, m.body, m.version,
-                    m.kind, m.incoming, m.state, m.edited_at, m.reply_to, m.client_id,
-                    m.attachments, m.extra, m.recall_version, m.expires_at,
+                SELECT m.message_id, m.seq, m.sender, m.sent_at, m.server_at, m.version, m.recall_version,
+                    m.kind, m.incoming, m.state, m.edited_at, m.expires_at,
+                    typeof(m.attachments) <> 'null', c.last_preview, c.last_is_cut,
                     c.conversation_id, c.id, c.read_seq, c.unread, c.unread_mentions, c.clear_seq,
                     c.top_seq, c.title, c.kind, c.muted, c.pinned, c.archived, c.marked_unread,
                     c.parent, c.last_at

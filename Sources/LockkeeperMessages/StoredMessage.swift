@@ -110,6 +110,85 @@ public struct MessagePlace: Sendable, Hashable {
     }
 }
 
+/// The last message of a conversation, as a list shows it: the beginning of its text, and nothing that
+/// may be large. ``MessageStore/message(_:in:)`` has the whole.
+public struct LastMessage: Sendable, Hashable, Identifiable {
+    /// The message's id.
+    public let id: MessageID
+    /// Its place in the conversation; `nil` for a provisional one, which stands at the end.
+    public let sequence: Int64?
+    /// Who sent it.
+    public let sender: PersonID?
+    /// When it says it was sent. Order does not depend on it.
+    public let sentAt: Timestamp?
+    /// When the server took it.
+    public let serverAt: Timestamp?
+    /// The first bytes of its text, up to 512, cut between two characters; `nil` once it was recalled.
+    public let preview: String?
+    /// Whether the text goes on behind the preview.
+    public let isCut: Bool
+    /// Whether its preview, id or sender is not UTF-8: a damaged row (B95).
+    public let isDamaged: Bool
+    /// The largest version that wrote something.
+    public let version: Int64
+    /// What it is: "text" unless its sender says otherwise.
+    public let kind: String
+    /// Whether it has attachments.
+    public let hasAttachments: Bool
+    /// Whether somebody else sent it.
+    public let isIncoming: Bool
+    /// Whether it was recalled.
+    public let isRecalled: Bool
+    /// When it was last edited, where an edit says so.
+    public let editedAt: Timestamp?
+    /// When it ends to be shown; `nil`: never by itself.
+    public let expiresAt: Timestamp?
+    /// What the account wants to change of it and the server has not confirmed: an edit or a recall.
+    public internal(set) var pendingChange: PendingChange?
+
+    /// Reads a row whose columns are those of `MessageStore.conversationsQuery`.
+    init(ownID: [UInt8]?, reading row: Statement) {
+        id = MessageID(unchecked: row.bytes(0))
+        sequence = row.optionalInt64(1)
+        sender = row.optionalBytes(2).map(PersonID.init(unchecked:))
+        sentAt = row.optionalInt64(3).map(Timestamp.init(stored:))
+        serverAt = row.optionalInt64(4).map(Timestamp.init(stored:)) ?? sentAt
+        version = max(row.int64(5), row.int64(6))
+        kind = row.isNull(7) ? "text" : row.string(7)
+        isIncoming =
+            row.optionalInt64(8).map { $0 != 0 } ?? (ownID == nil || sender?.bytes != ownID)
+        isRecalled = row.int64(9) == MessageRow.State.recalled.rawValue
+        editedAt = row.optionalInt64(10).map(Timestamp.init(stored:))
+        expiresAt = row.optionalInt64(11).map(Timestamp.init(stored:))
+        hasAttachments = row.int64(12) != 0
+        preview = row.isNull(13) ? nil : row.string(13)
+        isCut = row.int64(14) != 0
+        // Of NULL there are no bytes, which is text.
+        isDamaged =
+            !(row.withBytes(13, isUTF8) && row.withBytes(0, isUTF8) && row.withBytes(2, isUTF8))
+    }
+
+    /// The same of a message that was read whole.
+    init(_ message: StoredMessage) {
+        id = message.id
+        sequence = message.sequence
+        sender = message.sender
+        sentAt = message.sentAt
+        serverAt = message.serverAt
+        let cut = message.body.map(MessagePreview.init(of:))
+        preview = cut.map { String(decoding: $0.bytes, as: UTF8.self) }
+        isCut = cut?.isCut ?? false
+        isDamaged = message.isDamaged
+        version = message.version
+        kind = message.kind
+        hasAttachments = message.attachments != nil
+        isIncoming = message.isIncoming
+        isRecalled = message.isRecalled
+        editedAt = message.editedAt
+        expiresAt = message.expiresAt
+    }
+}
+
 /// A conversation as a list shows it.
 public struct ConversationInfo: Sendable, Hashable, Identifiable {
     /// The conversation.
@@ -117,7 +196,7 @@ public struct ConversationInfo: Sendable, Hashable, Identifiable {
     /// When the server took its last message, by which it is listed; `nil` where it has none.
     public let lastAt: Timestamp?
     /// Its last message that was not deleted.
-    public let last: StoredMessage?
+    public let last: LastMessage?
     /// How many messages of the account's own stand behind it and were not confirmed: they are no part
     /// of ``last`` (see ``MessageStore/timelineEnd(_:limit:)``).
     public let pendingCount: Int

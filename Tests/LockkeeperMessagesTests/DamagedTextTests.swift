@@ -30,7 +30,10 @@ struct DamagedTextTests {
         arguments: Part.allCases
     )
     func reading(part: Part) async throws {
-        try await withAccount { account in
+        // The text that is damaged must not have been indexed while it was whole.
+        var limits = Limits()
+        limits.upkeepIdleAfter = .seconds(3_600)
+        try await withAccount(limits: limits) { account in
             let store = account.messages
             try await store.ingest(try messages(["one", "two", "three"]))
             try await damage(part, of: account)

@@ -62,7 +62,7 @@ struct FieldReportTests {
             try await account.messages.ingest([recall("m1")], closing: page(nil, "k1"))
             #expect(try await account.messages.shown() == ["m1:"])
             #expect(try await account.messages.unread() == 0)
-            #expect(try await account.messages.conversation("c")?.last?.body == nil)
+            #expect(try await account.messages.conversation("c")?.last?.preview == nil)
             #expect(try await !account.messages.exported().joined().contains("secret"))
             let ranges = account.session.changes(after: position).makeAsyncIterator()
             let range = try #require(try await ranges.next())

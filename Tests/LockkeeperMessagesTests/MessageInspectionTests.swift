@@ -16,6 +16,9 @@ struct MessageInspectionTests {
         ("UPDATE lk_message SET counts = 0 WHERE message_id = 'm3'", "unread-counter"),
         ("UPDATE lk_conversation SET last_message = (SELECT min(id) FROM lk_message)", "summary"),
         ("UPDATE lk_conversation SET top_seq = 0", "summary"),
+        ("UPDATE lk_conversation SET last_preview = 'tex'", "preview"),
+        ("UPDATE lk_conversation SET last_is_cut = 1", "preview"),
+        ("UPDATE lk_message SET body = 'other' WHERE message_id = 'm3'", "preview"),
         ("UPDATE lk_cursor SET value = 'elsewhere'", "cursor"),
         ("UPDATE lk_conversation SET clear_seq = 2", "cleared-content"),
         (

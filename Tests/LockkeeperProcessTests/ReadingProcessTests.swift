@@ -64,4 +64,82 @@ struct ReadingProcessTests {
         #expect(try await workspace.run(["message", "c", "m77"]).status == .exited(64))
         #expect(try await workspace.run(["message", "c"]).status == .exited(64))
     }
+
+    @Test("who has put what on a message is shown with it")
+    func reactions() async throws {
+        let workspace = try await workspace()
+        _ = try await workspace.ingest(
+            """
+            {"type":"reaction","conversation":"c","id":"m3","by":"u3","emoji":"👍","version":1}
+            {"type":"reaction","conversation":"c","id":"m3","by":"u4","emoji":"🎉","version":1,"slot":"one"}
+            {"type":"reaction","conversation":"c","id":"m3","by":"u5","emoji":"👍","version":1}
+            {"type":"reaction","conversation":"c","id":"m3","by":"u5","emoji":"👍","version":2,"removed":true}
+            """
+        )
+        let shown = try await workspace.run(["message", "c", "m3"])
+        #expect(shown.lines.dropFirst() == ["  👍 u3", "  🎉 u4"], "\(shown.lines)")
+        let json = try await workspace.run(["message", "c", "m3", "--json"])
+        let reactions = try PrintedObject(try #require(json.lines.first)).objects("reactions")
+        #expect(reactions.map { $0.string("by") } == ["u3", "u4"])
+        #expect(reactions.map { $0.string("slot") } == ["👍", "one"])
+    }
+
+    @Test("conversations are paged by the last one of a page, and texts are cut in the list")
+    func conversations() async throws {
+        let workspace = try await workspace()
+        let long = String(repeating: "long ", count: 1_000)
+        let lines = (1...5).map { number in
+            #"{"conversation":"d\#(number)","id":"m","seq":1,"sender":"u2","#
+                + #""sent_at":"2026-02-0\#(number)T00:00:00Z","body":"\#(long)"}"# + "\n"
+        }
+        _ = try await workspace.ingest(lines.joined())
+        func page(_ options: [String]) async throws -> [String] {
+            let page = try await workspace.run(["conversations"] + options)
+            #expect(page.status == .exited(0), "\(page.errorText)")
+            #expect(page.lines.allSatisfy { $0.utf8.count < 700 })
+            return page.lines.map { String($0.split(separator: "\t")[1]) }
+        }
+        #expect(try await page(["--limit", "2"]) == ["d5", "d4"])
+        #expect(try await page(["--limit", "2", "--after", "d4"]) == ["d3", "d2"])
+        #expect(try await page(["--after", "d2"]) == ["d1", "c"])
+        #expect(try await page(["--after", "c"]) == [])
+        let unknown = try await workspace.run(["conversations", "--after", "nowhere"])
+        #expect(unknown.status == .exited(64))
+        let json = try await workspace.run(["conversations", "--limit", "1", "--json"])
+        let last = try PrintedObject(try #require(json.lines.first)).object("last")
+        #expect(last.int("cut") == 1 && last.string("preview")?.hasPrefix("long long") == true)
+    }
+
+    @Test("the sum of what is unread is the stored one: muted conversations are left out")
+    func unread() async throws {
+        let workspace = try await TestWorkspace(accountOptions: ["--own-id", "me"])
+        let lines = ["a", "b", "c"].map { conversation in
+            #"{"conversation":"\#(conversation)","id":"m","seq":1,"sender":"u2","#
+                + #""sent_at":"2026-02-01T00:00:00Z","body":"x"}"# + "\n"
+        }
+        _ = try await workspace.ingest(
+            lines.joined()
+                + """
+                {"type":"read","conversation":"a","seq":0}
+                {"type":"read","conversation":"b","seq":0}
+                {"type":"conversation","conversation":"b","version":1,"muted":true}
+                """
+        )
+        let sums = try await workspace.run(["unread"])
+        #expect(sums.lines == ["1\ta", "1\tb", "?\tc", "1\tin all"])
+        let json = try await workspace.run(["unread", "--json"])
+        let total = try PrintedObject(try #require(json.lines.last))
+        #expect(total.int("total") == 1 && total.int("unknown") == 1 && total.int("mentions") == 0)
+    }
+
+    @Test("what was cleared is purged, and an unknown conversation is named")
+    func purge() async throws {
+        let workspace = try await workspace()
+        #expect(try await workspace.run(["purge", "c"]).lines == ["0 removed"])
+        #expect(try await workspace.run(["clear", "c", "90"]).status == .exited(0))
+        let purged = try await workspace.run(["purge", "c", "--json"])
+        #expect(purged.lines == [#"{"v":1,"removed":9}"#])
+        #expect(try await workspace.run(["purge", "typo"]).status == .exited(64))
+        try await workspace.expectSound()
+    }
 }

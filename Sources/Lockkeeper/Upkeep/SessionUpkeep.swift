@@ -2,10 +2,13 @@ import LockkeeperDomain
 import LockkeeperLocking
 import LockkeeperPlatform
 
-/// A session's upkeep where no host lives: it begins once this process has not written for a while.
+/// A session's upkeep where no host lives: it begins once this process has not written for a while, or
+/// has opened an account whose log has something in it. When everything is done and nobody writes for
+/// ``Limits/checkpointIdleAfter`` the log is copied and emptied, so that what was recalled does not stay
+/// there until a host comes.
 ///
 /// ```
-/// idle ──wrote──▶ scheduled ──rested, or long enough behind──▶ running ──done──▶ idle
+/// idle ──wrote, opened──▶ scheduled ──rested, or long enough behind──▶ running ──done──▶ idle
 ///                   ▲   └── wrote since: later                   │
 ///                   └────────────── more to do ──────────────────┘   close ──▶ closed
 /// ```
@@ -17,6 +20,7 @@ import LockkeeperPlatform
 final class SessionUpkeep: Sendable {
     private let workspace: Workspace
     private let steps: [UpkeepStep]
+    private let logPath: String
     private let clock = SystemClock()
     private let monitor = Monitor(State())
 
@@ -29,15 +33,21 @@ final class SessionUpkeep: Sendable {
         var session: Weak<Session>?
         var lastWrite = MonotonicInstant(nanoseconds: 0)
         var lastPass = MonotonicInstant(nanoseconds: 0)
+        var log = LogWatch()
     }
 
-    init(_ workspace: Workspace, steps: [UpkeepStep]) {
+    /// - Parameter logPath: the log of the database that the steps are about.
+    init(_ workspace: Workspace, steps: [UpkeepStep], logPath: String) {
         self.workspace = workspace
         self.steps = steps
+        self.logPath = logPath
     }
 
     /// Says whose upkeep it is. Called once, before the session is handed out.
-    func attach(_ session: Session) { monitor.withLock { $0.session = Weak(session) } }
+    func attach(_ session: Session) {
+        monitor.withLock { $0.session = Weak(session) }
+        if let stamp = logStamp, stamp.byteCount > 0 { wrote() }
+    }
 
     /// A write of this process has ended.
     func wrote() {
@@ -127,19 +137,51 @@ final class SessionUpkeep: Sendable {
             isDone =
                 (try? pass.run { isBusy || monitor.withLock { $0.lastWrite == write } }) ?? true
         }
-        end(isDone: isDone)
+        let isEmpty = isDone && !isBusy ? session.map(emptyLog) ?? true : true
+        end(isDone: isDone, isEmpty: isEmpty)
     }
 
-    private func end(isDone: Bool) {
+    /// Copies and empties the log where nobody has written for long enough.
+    ///
+    /// - Returns: whether nothing is left to be done; otherwise it is to be looked at again.
+    private func emptyLog(of session: Session) -> Bool {
+        guard let stamp = logStamp else { return true }
+        let limits = workspace.limits
+        let step = monitor.withLock { $0.log.look(stamp, now: clock.now(), limits: limits) }
+        guard step == .empty else { return stamp.byteCount == 0 }
+        let id = session.token.account
+        let outcome = try? Checkpoint(
+            attachment: workspace.attach(id),
+            opener: StoreOpener(workspace: workspace, account: id)
+        ).run(isIdle: true)
+        monitor.withLock {
+            $0.log.end(outcome, now: clock.now(), retry: limits.checkpointRetry)
+        }
+        return outcome == .complete
+    }
+
+    private var logStamp: LogWatch.Stamp? {
+        guard let status = (try? FileSystem.status(logPath)) ?? nil else { return nil }
+        return LogWatch.Stamp(byteCount: status.size, modified: status.modified)
+    }
+
+    /// - Parameters:
+    ///   - isDone: whether no step has more to do.
+    ///   - isEmpty: whether the log needs no look.
+    private func end(isDone: Bool, isEmpty: Bool = true) {
         let now = clock.now()
-        let goesOn = monitor.withLock { state in
+        let limits = workspace.limits
+        let wait = monitor.withLock { state -> Duration? in
             state.lastPass = now
-            let hasRested = now.duration(since: state.lastWrite) >= workspace.limits.upkeepIdleAfter
-            let goesOn = !isDone || !hasRested
-            state.phase = goesOn ? .scheduled : .idle
-            return goesOn
+            let hasRested = now.duration(since: state.lastWrite) >= limits.upkeepIdleAfter
+            let wait: Duration? =
+                !isDone || !hasRested
+                ? limits.upkeepIdleAfter / 10
+                : isEmpty ? nil : max(limits.checkpointIdleAfter / 2, limits.upkeepIdleAfter / 10)
+            state.phase = wait == nil ? .idle : .scheduled
+            return wait
         }
         monitor.broadcast()
-        if goesOn { schedule(after: workspace.limits.upkeepIdleAfter / 10) }
+        if let wait { schedule(after: wait) }
     }
 }

@@ -26,6 +26,28 @@ struct IngestCommand: Command {
         named, and ends with code 65 here too. An account that was never added is refused with code 67:
         nobody would ever apply what was kept for it.
 
+        An event is one line of JSON. Its fields by type, those in brackets may be left out:
+
+          message       conversation id seq sender sent_at body [version kind counts incoming
+                        server_at client_id reply_to mentions mentions_me attachments expires_at];
+                        the type of lines without one; seq may be missing at version 0 alone, which
+                        gives way to any other (a push, a confirmation)
+          edit          conversation id version (2 or more) [by edited_at body mentions mentions_me
+                        attachments expires_at]
+          recall        conversation id version [by seq sender sent_at incoming]
+          delete        conversation id [seq version]: for the account alone
+          reaction      conversation id by emoji version [slot removed]
+          read          conversation, and seq or id [by kind: read, delivered]
+          conversation  conversation version [title kind muted pinned archived marked_unread parent]
+          member        conversation who version [role removed]
+          clear         conversation seq: for the account everything up to here is gone
+          history       conversation from to: everything in this range has been given
+          page          stream after (null for the first) next [done]: moves the stream's cursor
+          reset         stream expected: the server no longer knows this cursor
+
+        Times are RFC 3339; ids have 1 to 512 bytes; other fields are kept and exported again, other
+        types are kept for a later version of this program. Docs/PROTOCOL.md has the rest.
+
           lockkeeper ingest feed.ndjson --account alice --name push-helper
           lockkeeper ingest --deliver --account bob < push.ndjson
         """
@@ -68,7 +90,9 @@ struct IngestCommand: Command {
         do {
             let account = try await context.account(in: workspace)
             if context.options.account == nil {
-                context.console.note("lockkeeper: into \(account), the only active account")
+                context.console.note(
+                    "lockkeeper: into \(terminalID(account.description)), the only active account"
+                )
             }
             let report = IngestReport(
                 console: context.console,

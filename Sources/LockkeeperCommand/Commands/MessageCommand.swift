@@ -8,7 +8,7 @@ struct MessageCommand: Command {
     static let summary = "show one message, whatever became of it"
     static let details = """
         Shows what is known of a message, whether it is shown, waits for its seq and sender, or was
-        recalled or deleted. It reads a retired account too.
+        recalled or deleted, and below it what people have put on it. It reads a retired account too.
 
           lockkeeper message room-7 m181 --json
         """
@@ -27,16 +27,23 @@ struct MessageCommand: Command {
                 throw CommandError(
                     "unknown-message",
                     .usage,
-                    "No event has named the message '\(terminalText(id.description))' of this"
+                    "No event has named the message '\(terminalID(id.description))' of this"
                         + " conversation."
                 )
             }
+            let reactions = try await messages.reactions(to: id, in: conversation)
             guard context.options.isJSON else {
-                return try context.console.print(MessageOutput.line(message))
+                try context.console.print(MessageOutput.line(message))
+                for reaction in reactions {
+                    let person = terminalID(reaction.reactor.description)
+                    try context.console.print("  \(terminalText(reaction.emoji)) \(person)")
+                }
+                return
             }
             try context.console.print { writer in
                 writer.beginVersionedObject()
                 MessageOutput.write(message, into: &writer)
+                MessageOutput.write(reactions, into: &writer)
                 writer.endObject()
             }
         }

@@ -9,7 +9,9 @@ struct UnreadCommand: Command {
     static let details = """
         Prints how many messages are unread: of one conversation, or of each and in all. The count
         of a conversation is unknown ("?", null) until the account's read position in it is known,
-        and then left out of the sum.
+        and then left out of the sum, as muted conversations are. With --json the sum has also how
+        many of them mention the account, and how many conversations were marked as unread by hand or
+        have an unknown count.
 
           lockkeeper unread room-7
         """
@@ -26,12 +28,7 @@ struct UnreadCommand: Command {
         try await context.reading { messages in
             guard let conversation else { return try await printAll(messages, context) }
             guard let info = try await messages.conversation(conversation) else {
-                throw CommandError(
-                    "unknown-conversation",
-                    .usage,
-                    "No event has named the conversation '\(conversation)'."
-                        + " 'lockkeeper conversations' lists those that are known."
-                )
+                throw CommandError.unknownConversation(conversation)
             }
             try print(info, context)
         }
@@ -43,15 +40,16 @@ struct UnreadCommand: Command {
         for conversation in conversations.sorted(by: { $0.id < $1.id }) {
             try print(conversation, context)
         }
-        let total = conversations.reduce(0) { $0 + ($1.unread ?? 0) }
-        let unknownCount = conversations.count { $0.unread == nil }
+        let total = try await messages.unreadTotal()
         guard context.options.isJSON else {
-            return try context.console.print("\(total)\tin all")
+            return try context.console.print("\(total.unread)\tin all")
         }
         try context.console.print { writer in
             writer.beginVersionedObject()
-            writer.member("total", total)
-            writer.member("unknown", unknownCount)
+            writer.member("total", total.unread)
+            writer.member("mentions", total.mentions)
+            writer.member("marked", total.markedCount)
+            writer.member("unknown", total.unknownCount)
             writer.endObject()
         }
     }
@@ -59,7 +57,7 @@ struct UnreadCommand: Command {
     private func print(_ conversation: ConversationInfo, _ context: CommandContext) throws {
         guard context.options.isJSON else {
             let unread = conversation.unread.map(String.init) ?? "?"
-            let name = terminalText(conversation.id.description)
+            let name = terminalID(conversation.id.description)
             return try context.console.print("\(unread)\t\(name)")
         }
         try context.console.print { writer in

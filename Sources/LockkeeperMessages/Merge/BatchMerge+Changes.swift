@@ -104,12 +104,12 @@ extension BatchMerge {
             serverAt: change.after.serverAt
         )
         guard let summary = conversations[index].summary else {
-            conversations[index].summary = candidate
+            conversations[index].setSummary(candidate, of: change.after)
             return
         }
         // An older message never takes over the summary.
         if candidate.place > summary.place {
-            conversations[index].summary = candidate
+            conversations[index].setSummary(candidate, of: change.after)
         } else if candidate.place == summary.place {
             // The id decides; it is looked up with the row.
             conversations[index].summaryIsStale = true

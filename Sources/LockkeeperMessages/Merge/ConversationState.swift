@@ -8,7 +8,9 @@ import LockkeeperSQLite
 struct ConversationState {
     let row: Int64
     let id: [UInt8]
-    var summary: MessageTable.Summary?
+    private(set) var summary: MessageTable.Summary?
+    /// The message that the summary is of, where this batch has changed it: its preview is made once.
+    private var summarised: RowChange.Content?
     var topSeq: Int64
     var readSeq: Int64?
     var unread: Int64?
@@ -37,7 +39,7 @@ struct ConversationState {
         let select = try connection.statement(
             """
             SELECT id, last_message, last_place, last_at, top_seq, read_seq, unread, unread_mentions,
-                clear_seq
+                clear_seq, last_preview, last_is_cut
             FROM lk_conversation WHERE conversation_id = ?1
             """
         )
@@ -48,7 +50,10 @@ struct ConversationState {
                 MessageTable.Summary(
                     message: $0,
                     place: select.int64(2),
-                    serverAt: select.optionalInt64(3)
+                    serverAt: select.optionalInt64(3),
+                    preview: select.optionalBytes(9).map {
+                        MessagePreview(bytes: $0, isCut: select.int64(10) != 0)
+                    }
                 )
             }
             topSeq = select.int64(4)
@@ -101,6 +106,12 @@ struct ConversationState {
         )
     }
 
+    /// Another message is the last one.
+    mutating func setSummary(_ summary: MessageTable.Summary, of message: RowChange.Content) {
+        self.summary = summary
+        summarised = message
+    }
+
     /// Whether a place lies where everything is gone.
     func isCleared(_ seq: Int64?) -> Bool {
         guard let seq, let clearSeq else { return false }
@@ -116,7 +127,11 @@ struct ConversationState {
 
     /// Writes the row where the batch changed something.
     mutating func write(to table: MessageTable) throws(SQLiteError) {
-        if summaryIsStale { summary = try table.summary(of: row) }
+        if summaryIsStale {
+            summary = try table.summary(of: row)
+        } else if let summarised {
+            summary?.preview = summarised.preview
+        }
         let present = Stored(
             summary: summary,
             topSeq: topSeq,
@@ -133,7 +148,7 @@ struct ConversationState {
             """
             UPDATE lk_conversation SET last_message = ?2, last_place = ?3, last_at = ?4,
                 top_seq = ?5, read_seq = ?6, unread = ?7, unread_mentions = ?8,
-                clear_seq = ?9
+                clear_seq = ?9, last_preview = ?10, last_is_cut = ?11
             WHERE id = ?1
             """
         )
@@ -146,6 +161,8 @@ struct ConversationState {
         try update.bind(7, unread)
         try update.bind(8, unreadMentions)
         try update.bind(9, clearSeq)
+        try update.bind(10, text: summary?.preview?.bytes)
+        try update.bind(11, summary?.preview.map { $0.isCut ? 1 : 0 })
         try update.run()
     }
 

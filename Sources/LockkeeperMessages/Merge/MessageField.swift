@@ -6,19 +6,21 @@ enum MessageField: Int, RegisterField {
     case seq = 0
     case sender = 1
     case sentAt = 2
-    case body = 3
-    case kind = 4
-    case counts = 5
-    case incoming = 6
-    case serverAt = 7
-    case clientID = 8
-    case replyTo = 9
-    case mentions = 10
-    case mentionsMe = 11
-    case attachments = 12
-    case expiresAt = 13
-    case editedBy = 14
-    case editedAt = 15
+    case kind = 3
+    case counts = 4
+    case incoming = 5
+    case serverAt = 6
+    case clientID = 7
+    case replyTo = 8
+    case mentionsMe = 9
+    case expiresAt = 10
+    case editedBy = 11
+    case editedAt = 12
+    // What may be large comes last: SQLite goes through the pages of all columns before the one that is
+    // read.
+    case body = 13
+    case mentions = 14
+    case attachments = 15
     case extra = 16
 
     /// The field's name in event lines.

@@ -16,6 +16,8 @@ struct MessageTable {
         let message: Int64
         let place: Int64
         let serverAt: Int64?
+        /// The beginning of its text.
+        var preview: MessagePreview?
     }
 
     /// Inserts a row unless its id is known; `changes` says which.
@@ -208,7 +210,7 @@ struct MessageTable {
     func summary(of conversation: Int64) throws(SQLiteError) -> Summary? {
         let select = try connection.statement(
             """
-            SELECT id, place, ifnull(server_at, sent_at) FROM lk_message
+            SELECT id, place, ifnull(server_at, sent_at), body FROM lk_message
             WHERE conversation = ?1 AND state IN (1, 2)
             ORDER BY place DESC, message_id DESC LIMIT 1
             """
@@ -219,7 +221,8 @@ struct MessageTable {
         return Summary(
             message: select.int64(0),
             place: select.int64(1),
-            serverAt: select.optionalInt64(2)
+            serverAt: select.optionalInt64(2),
+            preview: select.isNull(3) ? nil : select.withBytes(3, MessagePreview.init(of:))
         )
     }
 
@@ -263,8 +266,8 @@ struct MessageTable {
 extension MessageTable {
     private static let insertRow: StaticString = """
         INSERT INTO lk_message (conversation, message_id, state, version, registers, seq, sender,
-            sent_at, body, kind, counts, incoming, server_at, client_id, reply_to, mentions,
-            mentions_me, attachments, expires_at, edited_by, edited_at, extra, recall_version,
+            sent_at, kind, counts, incoming, server_at, client_id, reply_to, mentions_me,
+            expires_at, edited_by, edited_at, body, mentions, attachments, extra, recall_version,
             recall_by, least_seq, most_seq, other_senders)
         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19,
             ?20, ?21, ?22, ?23, ?24, ?25, ?26, ?27)
@@ -273,10 +276,10 @@ extension MessageTable {
 
     private static let updateRow: StaticString = """
         UPDATE lk_message SET conversation = ?1, message_id = ?2, state = ?3, version = ?4,
-            registers = ?5, seq = ?6, sender = ?7, sent_at = ?8, body = ?9, kind = ?10,
-            counts = ?11, incoming = ?12, server_at = ?13, client_id = ?14, reply_to = ?15,
-            mentions = ?16, mentions_me = ?17, attachments = ?18, expires_at = ?19,
-            edited_by = ?20, edited_at = ?21, extra = ?22, recall_version = ?23, recall_by = ?24,
+            registers = ?5, seq = ?6, sender = ?7, sent_at = ?8, kind = ?9, counts = ?10,
+            incoming = ?11, server_at = ?12, client_id = ?13, reply_to = ?14, mentions_me = ?15,
+            expires_at = ?16, edited_by = ?17, edited_at = ?18, body = ?19, mentions = ?20,
+            attachments = ?21, extra = ?22, recall_version = ?23, recall_by = ?24,
             least_seq = ?25, most_seq = ?26, other_senders = ?27
         WHERE id = ?28
         """

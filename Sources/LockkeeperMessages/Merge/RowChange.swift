@@ -88,6 +88,15 @@ extension RowChange.Content {
         }
     }
 
+    /// The beginning of its text; `nil` where it has none.
+    var preview: MessagePreview? {
+        switch self {
+        case .event(let event): MessagePreview(of: event.body)
+        case .row, .none:
+            text.map { text in text.withUnsafeBytes { MessagePreview(of: $0) } }
+        }
+    }
+
     /// Whether it counts as unread while it stands above the read position (M-9).
     func counts(ownID: [UInt8]?) -> Bool {
         switch self {

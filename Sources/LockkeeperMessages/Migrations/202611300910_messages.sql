@@ -19,6 +19,10 @@ CREATE TABLE lk_conversation (
     last_message    INTEGER,
     last_place      INTEGER,
     last_at         INTEGER,
+    -- The first bytes of its text, cut between two characters where they are not all of it
+    -- (`MessagePreview`), so that a list reads no large texts; NULL where it has none.
+    last_preview    TEXT,
+    last_is_cut     INTEGER,
     -- The largest seq that any message was ever given: above it a place cannot be taken.
     top_seq         INTEGER NOT NULL DEFAULT 0,
     -- The account's own read position; NULL: unknown, and then unread is unknown too (M-9).
@@ -41,7 +45,8 @@ CREATE TABLE lk_conversation (
     extra           TEXT,
     CHECK ((read_seq IS NULL) = (unread IS NULL)),
     CHECK ((read_seq IS NULL) = (unread_mentions IS NULL)),
-    CHECK ((last_message IS NULL) = (last_place IS NULL))
+    CHECK ((last_message IS NULL) = (last_place IS NULL)),
+    CHECK ((last_preview IS NULL) = (last_is_cut IS NULL))
 );
 
 -- The order in which conversations are listed (M-14). One that was cleared is hidden until a message
@@ -87,19 +92,20 @@ CREATE TABLE lk_message (
     seq          INTEGER CHECK (seq > 0),
     sender       TEXT,
     sent_at      INTEGER,
-    body         TEXT,
     kind         TEXT,
     counts       INTEGER,
     incoming     INTEGER,
     server_at    INTEGER,
     client_id    TEXT,
     reply_to     TEXT,
-    mentions     TEXT,
     mentions_me  INTEGER,
-    attachments  TEXT,
     expires_at   INTEGER,
     edited_by    TEXT,
     edited_at    INTEGER,
+    -- What may be large comes last, so that nobody goes through its pages for what is small.
+    body         TEXT,
+    mentions     TEXT,
+    attachments  TEXT,
     extra        TEXT,
     -- The largest (version, by) of the recalls (M-6).
     recall_version INTEGER,

@@ -49,6 +49,34 @@ extension MessageStore {
         return try select.step() ? select.int64(0) : 0
     }
 
+    /// A place below which a clear takes no more messages than one transaction should, or `nil` where
+    /// the whole clear does not.
+    func partOfClear(
+        of conversation: ConversationID,
+        upTo sequence: Int64
+    ) async throws -> Int64? {
+        try await session.database.readConnection { connection in
+            guard let row = try ConversationRow.find(conversation, in: connection) else {
+                return nil
+            }
+            let select = try connection.statement(
+                """
+                SELECT place FROM lk_message
+                WHERE conversation = ?1 AND state IN (1, 2) AND place < ?2
+                ORDER BY place LIMIT 1 OFFSET ?3
+                """
+            )
+            try select.bind(1, row)
+            try select.bind(2, sequence)
+            try select.bind(3, Self.clearedMessageCount)
+            defer { select.reset() }
+            return try select.step() ? select.int64(0) : nil
+        }
+    }
+
+    /// Tens of milliseconds of work.
+    private static let clearedMessageCount = 2_000
+
     /// Another message has the client id of one that is to be sent.
     static func clientIDTaken(
         _ draft: OutgoingMessage,

@@ -103,6 +103,8 @@ extension MessageStore {
     }
 
     /// Takes away everything of a conversation up to a place, for the account on all its devices (M-7).
+    /// Many messages go in several transactions, the oldest first, so that nobody waits long; each is a
+    /// clear of its own, which the next one supersedes.
     ///
     /// - Throws: ``LockkeeperError`` — `invalidInput` where the place lies above the last one that is
     ///   known, `outboxFull`, and what ``AccountDatabase/write`` throws.
@@ -111,11 +113,26 @@ extension MessageStore {
         _ conversation: ConversationID,
         upTo sequence: Int64
     ) async throws -> ActReceipt {
+        try await session.database.readConnection { connection in
+            try Self.checkIsKnown(sequence, in: conversation, on: connection)
+        }
+        while let part = try await partOfClear(of: conversation, upTo: sequence) {
+            _ = try await clearPart(conversation, upTo: part, durability: .committed)
+        }
+        return try await clearPart(conversation, upTo: sequence, durability: .durable)
+    }
+
+    private func clearPart(
+        _ conversation: ConversationID,
+        upTo sequence: Int64,
+        durability: Durability
+    ) async throws -> ActReceipt {
         try await act(
             .clear,
             upTo: sequence,
             in: conversation,
             .clear(ClearEvent(conversation: conversation, sequence: sequence)),
+            durability: durability,
             usesReserve: true
         )
     }
@@ -165,12 +182,13 @@ extension MessageStore {
         upTo seq: Int64? = nil,
         in conversation: ConversationID,
         _ event: Event,
+        durability: Durability = .durable,
         usesReserve: Bool = false
     ) async throws -> ActReceipt {
         let now = session.wallClock.milliseconds()
         try check(event)
         let ((item, result), commit) = try await session.database.submit(
-            durability: .durable,
+            durability: durability,
             waitMax: nil,
             usesReserve: usesReserve
         ) { [self] connection, topics in

@@ -36,6 +36,19 @@ extension StoredMessage {
     }
 }
 
+extension LastMessage {
+    /// The beginning of the text as the account wants it, as ``StoredMessage/wantedBody`` has the whole.
+    public var wantedPreview: String? {
+        guard let pendingChange, pendingChange.state != .parked else { return preview }
+        switch pendingChange.change {
+        case .edit(let text):
+            let wanted = MessagePreview(of: text)
+            return preview == nil ? nil : String(decoding: wanted.bytes, as: UTF8.self)
+        case .recall: return nil
+        }
+    }
+}
+
 /// What of the account's own is on its way, as readers of messages see it: changes by message, and how
 /// many messages of each conversation are not confirmed.
 struct PendingActs {
@@ -82,6 +95,16 @@ struct PendingActs {
     func marked(_ message: StoredMessage) -> StoredMessage {
         guard !changes.isEmpty else { return message }
         let subject = Subject(conversation: message.conversation.bytes, message: message.id.bytes)
+        guard let change = changes[subject] else { return message }
+        var message = message
+        message.pendingChange = change
+        return message
+    }
+
+    /// The same of a conversation's last message.
+    func marked(_ message: LastMessage, in conversation: ConversationID) -> LastMessage {
+        guard !changes.isEmpty else { return message }
+        let subject = Subject(conversation: conversation.bytes, message: message.id.bytes)
         guard let change = changes[subject] else { return message }
         var message = message
         message.pendingChange = change

@@ -104,7 +104,7 @@ struct RecallTests {
             try await store.ingest([recall("m2")])
             let conversation = try #require(try await store.conversation("c"))
             #expect(conversation.unread == 1 && conversation.unreadMentions == 0)
-            #expect(conversation.last?.id == "m2" && conversation.last?.body == nil)
+            #expect(conversation.last?.id == "m2" && conversation.last?.preview == nil)
         }
     }
 

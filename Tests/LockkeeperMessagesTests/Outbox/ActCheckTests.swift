@@ -69,6 +69,29 @@ struct ActCheckTests {
         }
     }
 
+    @Test("a clear of many messages goes in parts, the oldest first, and is one for the server")
+    func clearInParts() async throws {
+        try await withAccount { account in
+            let store = account.messages
+            let events = try (1...4_500).map { try message(MessageID("m\($0)"), seq: Int64($0)) }
+            try await store.ingest(events + [message("later", seq: 9_000)], durability: .committed)
+            var before = try await store.session.database.head().commit.rawValue
+            let done = try await store.clear("c", upTo: 4_500)
+            #expect(try await store.shown() == ["later:text"])
+            let after = try await store.session.database.head().commit.rawValue
+            #expect(after - before == 3)
+            #expect(try await store.outbox().map(\.id) == [done.item])
+            // What it leaves is what the server's one event leaves.
+            let other = try await account.another("bob")
+            try await other.ingest(events + [message("later", seq: 9_000)], durability: .committed)
+            before = try await other.session.database.head().commit.rawValue
+            try await other.ingest([clear(upTo: 4_500)])
+            #expect(try await other.session.database.head().commit.rawValue - before == 1)
+            #expect(try await other.exported() == store.exported())
+            #expect(try await store.purge("c") == 4_500)
+        }
+    }
+
     @Test(
         "another text or conversation under a known client id is refused, the same has one receipt"
     )

@@ -45,6 +45,45 @@ struct ForgettingTests {
         }
     }
 
+    @Test("text in the log of an account that no process had open goes once one has it and rests")
+    func withoutHost() async throws {
+        var limits = Limits()
+        limits.upkeepIdleAfter = .seconds(3_600)
+        try await TestWorkspace.with(limits: limits) { [limits] test in
+            let first = try await test.process("first")
+            try await first.addAccount("alice")
+            let store = try MessageStore(try await first.activate("alice"))
+            try await say(1, in: store)
+            try await store.ingest(
+                try (1...5).map { recall(try MessageID("s\($0)"), version: 2) }
+            )
+            try await store.catchUpSearch()
+            await first.close()
+            #expect(try places(of: Self.marks, in: test) == Set(Self.marks))
+
+            // It only reads.
+            var restful = limits
+            restful.upkeepIdleAfter = .milliseconds(20)
+            restful.checkpointIdleAfter = .milliseconds(100)
+            let second = try await Workspace.open(
+                at: test.root,
+                name: "second",
+                schemas: [.messages],
+                limits: restful
+            )
+            let session = try await second.session("alice")
+            let log =
+                second.paths.account(directory: "alice").file(of: .messages, number: 1) + "-wal"
+            for _ in 0..<3_000 where try FileSystem.status(log)?.size != 0 {
+                try await Task.sleep(for: .milliseconds(10))
+            }
+            #expect(try FileSystem.status(log)?.size == 0)
+            withExtendedLifetime(session) {}
+            await second.close()
+            #expect(try places(of: Self.marks, in: test) == [])
+        }
+    }
+
     /// Five messages that will be recalled among others, each in a segment of its own with others
     /// behind it.
     private func say(_ otherCount: Int, in store: MessageStore) async throws {

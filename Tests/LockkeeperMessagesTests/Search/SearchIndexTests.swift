@@ -207,7 +207,10 @@ struct SearchIndexTests {
 
     @Test("an index that a program without FTS5 had to leave is made anew by one that has it (B98)")
     func withoutFullTextBesideOthers() async throws {
-        try await TestWorkspace.with { test in
+        // Nobody makes it anew before the test has looked.
+        var limits = Limits()
+        limits.upkeepIdleAfter = .seconds(3_600)
+        try await TestWorkspace.with(limits: limits) { test in
             let app = try await test.process("app")
             try await app.addAccount("alice")
             let store = try MessageStore(try await app.activate("alice"))
