@@ -25,7 +25,7 @@ extension MessageStore {
         let editedAt = Timestamp(stored: session.wallClock.milliseconds())
         return try await change(.edit, id, in: conversation) { [self] message, open, _ in
             guard let row = message?.row, row.state == .shown else { throw notShown(id) }
-            try checkAuthor(of: row)
+            try checkAuthor(of: row, where: rules.authority.editsNeedAuthor)
             guard !open.contains(where: { $0.isLive && $0.row.act == .recall }) else {
                 throw LockkeeperError.unusable(
                     "message \(id)",
@@ -69,7 +69,7 @@ extension MessageStore {
     ) async throws -> ActReceipt {
         try await change(.recall, id, in: conversation) { [self] message, open, _ in
             guard let row = message?.row, row.registers[.sender] != nil else { throw notShown(id) }
-            try checkAuthor(of: row)
+            try checkAuthor(of: row, where: rules.authority.recallsNeedAuthor)
             let isTold = open.contains { $0.isLive && $0.row.act == .recall }
             if row.recall != nil || isTold { return nil }
             return Change(
@@ -213,12 +213,14 @@ extension MessageStore {
 
     /// Under the contract *author* nobody but the author changes a message. Under *server* whether
     /// somebody may, a moderator for example, is the server's to say, which confirms it or refuses.
-    private func checkAuthor(of row: MessageRow) throws {
-        guard rules.authorDecides else { return }
+    ///
+    /// - Parameter isNeeded: whether the contract asks for the author.
+    private func checkAuthor(of row: MessageRow, where isNeeded: Bool) throws {
+        guard isNeeded else { return }
         if let own = rules.ownID, row.isAuthor(own) { return }
         throw LockkeeperError.unusable(
             "message \(MessageID(unchecked: row.messageID))",
-            "is somebody else's, and its author alone may change it (contract 'author')",
+            "is somebody else's, and its author alone may change it (contract '\(rules.authority.rawValue)')",
             remedy: "Change messages of the account's own."
         )
     }
