@@ -41,7 +41,7 @@ enum MessageSalvage {
         ],
         setBack: { try setBack($0) },
         derive: { try derive(ownID: $0, $1) },
-        derivedFindings: ["unread-counter", "summary", "search.out-of-step"]
+        derivedFindings: ["unread-counter", "summary", "preview", "search.out-of-step"]
     )
 
     /// Takes away how far streams were synced, and what is said to be complete: some of it is not there
@@ -82,6 +82,7 @@ enum MessageSalvage {
                     ORDER BY m.place DESC, m.message_id DESC LIMIT 1);
             """
         )
+        try MessagePreview.derive(connection)
         let unread = try connection.prepare(
             """
             UPDATE lk_conversation SET (unread, unread_mentions) = (

@@ -149,6 +149,9 @@ final class SessionUpkeep: Sendable {
         let limits = workspace.limits
         let step = monitor.withLock { $0.log.look(stamp, now: clock.now(), limits: limits) }
         guard step == .empty else { return stamp.byteCount == 0 }
+        // A process that suspends itself waits for this, and none that has done so begins it.
+        do { try workspace.beginOperation() } catch { return false }
+        defer { workspace.endOperation() }
         let id = session.token.account
         let outcome = try? Checkpoint(
             attachment: workspace.attach(id),

@@ -1,4 +1,5 @@
 import LockkeeperDomain
+import LockkeeperSQLite
 
 /// The beginning of a message's text, which stands beside its conversation's summary.
 ///
@@ -43,5 +44,32 @@ struct MessagePreview: Equatable {
     init(of text: String) {
         var text = text
         self = text.withUTF8 { MessagePreview(of: UnsafeRawBufferPointer($0)) }
+    }
+}
+
+extension MessagePreview {
+    /// Makes the previews of all conversations anew, of what stands as their last message. For a store
+    /// whose rows were saved out of a damaged one.
+    static func derive(_ connection: Connection) throws {
+        let select = try connection.prepare(
+            """
+            SELECT c.id, m.body FROM lk_conversation c
+            LEFT JOIN lk_message m ON m.id = c.last_message
+            """
+        )
+        var previews: [(conversation: Int64, preview: MessagePreview?)] = []
+        while try select.step() {
+            let preview = select.isNull(1) ? nil : select.withBytes(1, MessagePreview.init(of:))
+            previews.append((select.int64(0), preview))
+        }
+        let update = try connection.prepare(
+            "UPDATE lk_conversation SET last_preview = ?2, last_is_cut = ?3 WHERE id = ?1"
+        )
+        for (conversation, preview) in previews {
+            try update.bind(1, conversation)
+            try update.bind(2, text: preview?.bytes)
+            try update.bind(3, preview.map { $0.isCut ? 1 : 0 })
+            try update.run()
+        }
     }
 }

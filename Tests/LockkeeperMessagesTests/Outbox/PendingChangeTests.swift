@@ -20,7 +20,10 @@ struct PendingChangeTests {
     private func texts(_ store: MessageStore) async throws -> [String?] {
         let message = try #require(try await store.timeline("c", limit: 1).first)
         #expect(try await store.message(message.id, in: "c") == message)
-        #expect(try await store.conversation("c")?.last == message)
+        // The list says of a short text the same.
+        let last = try await store.conversation("c")?.last
+        #expect(last?.id == message.id && last?.pendingChange == message.pendingChange)
+        #expect(last?.preview == message.body && last?.wantedPreview == message.wantedBody)
         return [message.body, message.wantedBody]
     }
 

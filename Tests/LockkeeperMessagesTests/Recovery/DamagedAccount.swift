@@ -178,7 +178,8 @@ struct TableContents {
 
     /// What is made anew, and so may differ.
     private static let derived: Set<String> = [
-        "last_message", "last_place", "last_at", "top_seq", "unread", "unread_mentions",
+        "last_message", "last_place", "last_at", "last_preview", "last_is_cut", "top_seq", "unread",
+        "unread_mentions",
     ]
 
     init(of path: String) throws {
