@@ -131,10 +131,17 @@ let package = Package(
         room(
             "LockkeeperSimulation",
             [
-                "LockkeeperDomain", "LockkeeperPlatform", "LockkeeperCrypto", "Lockkeeper",
-                "LockkeeperMessages", "LockkeeperState", "CLockkeeperFaultVFS",
+                "LockkeeperDomain", "LockkeeperPlatform", "LockkeeperCrypto", "LockkeeperText",
+                "Lockkeeper", "LockkeeperMessages", "LockkeeperState", "CLockkeeperFaultVFS",
                 "CLockkeeperBaseline",
             ]
+        ),
+
+        // The baseline as a program of its own: what `bench helper` holds a helper against.
+        .executableTarget(
+            name: "lockkeeper-baseline",
+            dependencies: ["CLockkeeperBaseline"],
+            path: "Sources/CLockkeeperBaselineProgram"
         ),
 
         // 8 door

@@ -41,7 +41,7 @@ private let house: [String: Set<String>] = [
         "Synchronization",
     ],
     "LockkeeperSimulation": [
-        "LockkeeperDomain", "LockkeeperPlatform", "LockkeeperCrypto", "Lockkeeper",
+        "LockkeeperDomain", "LockkeeperPlatform", "LockkeeperCrypto", "LockkeeperText", "Lockkeeper",
         "LockkeeperMessages", "LockkeeperState", "CLockkeeperFaultVFS", "CLockkeeperBaseline",
         "Synchronization",
     ],

@@ -1,3 +1,4 @@
+import LockkeeperDomain
 import LockkeeperPlatform
 import LockkeeperSimulation
 import Testing
@@ -22,23 +23,17 @@ struct BenchProcessTests {
         plan.batchCount = batchCount
         plan.way = way
         let report = try await run(plan)
-        #expect(report.lockkeeper.busyCount == 0)
-        #expect(report.lockkeeper.fairness > 0)
-        #expect(report.lockkeeper.commitsPerSecond > 0 && report.baseline.commitsPerSecond > 0)
+        #expect(report.value("refused") == 0)
+        #expect(report.value("fair") > 0)
     }
 
-    @Test("content is stored and read in the database and in files, and leaves nothing behind")
+    @Test("content is stored and read in the database and in files")
     func media() async throws {
-        let folder = try TemporaryFolder()
-        let rows = try await MediaRun(root: folder.path("w"), countPerSize: 1, repeatCount: 1).run()
-        #expect(rows.count == 8)
-        #expect(rows.allSatisfy { $0.stored.inline > .zero && $0.read.file > .zero })
-        let media = folder.path("w/accounts/bench/media")
-        #expect(
-            try FileSystem.list(media).allSatisfy {
-                try FileSystem.list("\(media)/\($0)").isEmpty
-            }
-        )
+        let report = try await Self.withSite { site in
+            try await MediaRun(countPerSize: 1, repeatCount: 1, at: site).run()
+        }
+        #expect(report.figures.count == 16)
+        #expect(report.figures.allSatisfy { $0.values[0] > 0 && $0.baseline[0] > 0 })
     }
 
     @Test("a sync that takes longer slows the baseline down to what it allows")
@@ -47,8 +42,9 @@ struct BenchProcessTests {
         plan.processCount = 1
         plan.syncDelay = .milliseconds(10)
         let report = try await run(plan)
-        #expect(report.baseline.commitsPerSecond > 0 && report.baseline.commitsPerSecond <= 100)
-        #expect(report.lockkeeper.commitsPerSecond > 0)
+        let inC = try #require(report.figure("commits")?.baseline.first)
+        #expect(inC > 0 && inC <= 100)
+        #expect(report.value("commits") > 0)
     }
 
     @Test("a writer that rests is measured beside one that holds transactions in a loop")
@@ -56,21 +52,78 @@ struct BenchProcessTests {
         var plan = ContentionPlan()
         plan.isMixed = true
         let report = try await run(plan)
-        #expect(report.lockkeeper.commitsPerSecond > 0)
-        #expect(report.lockkeeper.busyCount == 0)
+        #expect(report.value("commits") > 0)
+        #expect(report.value("refused") == 0)
+    }
+
+    @Test("one process ingests in every way, and a file is read by the command and by the library")
+    func ingest() async throws {
+        var plan = IngestPlan()
+        plan.batchCounts = [7]
+        plan.durability = .committed
+        plan.time = .milliseconds(200)
+        plan.repeatCount = 1
+        plan.fileMessageCount = 500
+        let report = try await Self.withSite { site in
+            try await IngestSpeedRun(plan, at: site).run()
+        }
+        // Three ways beside C, and the file with its decoder.
+        #expect(report.figures.count == 6)
+        #expect(report.figures.allSatisfy { $0.values[0] > 0 && $0.baseline.allSatisfy { $0 > 0 } })
+        let machine = try await Self.withSite { try $0.machine() }
+        #expect(machine.sync > .zero && machine.processorCount > 0)
+    }
+
+    @Test("each needle is found as often as a scan of all texts finds it, and while others write")
+    func search() async throws {
+        var plan = SearchPlan()
+        plan.messageCount = 2500
+        plan.searchCount = 3
+        plan.repeatCount = 1
+        let report = try await Self.withSite { site in
+            try await SearchSpeedRun(plan, at: site).run()
+        }
+        for needle in [
+            "a common word", "a rare word", "two characters", "a phrase", "two ideographs",
+        ] {
+            #expect(report.value("hits of \(needle)") > 0, "\(needle)")
+            #expect(report.value("\(needle), while a process ingests, p99") > 0, "\(needle)")
+        }
+        // More than a page: the count has gone through several of them.
+        #expect(report.value("hits of a common word") > Double(SearchPlan.limit))
+        #expect(report.value("hits of a rare word") == 1)
+    }
+
+    @Test("commits are measured among few messages and among many")
+    func growth() async throws {
+        let report = try await Self.withSite { site in
+            try await GrowthRun(
+                fewCount: 20,
+                manyCount: 2000,
+                commitCount: 10,
+                repeatCount: 1,
+                at: site
+            ).run()
+        }
+        #expect(report.figures.map(\.name) == [1, 10, 100].map { "a commit of \($0)" })
+        #expect(report.figures.allSatisfy { $0.judged > 0 })
+    }
+
+    @Test("a helper that is woken for one message is measured beside one in C, and its memory")
+    func helper() async throws {
+        let report = try await Self.withSite { site in
+            try await HelperRun(startCount: 2, messageCount: 2500, repeatCount: 1, at: site).run()
+        }
+        #expect(report.value("start, commit one message durably, exit") > 0)
+        #expect((4...200).contains(report.value("largest memory of an ingest")))
     }
 
     @Test("every row that is committed is read in another process, on both sides")
     func notify() async throws {
-        let ratio = try await Self.withFolder { root in
-            try await NotifyRun(
-                commitCount: 50,
-                repeatCount: 2,
-                program: CommandRunner.program,
-                root: root
-            ) { _ in }.run().ratio
+        let report = try await Self.withSite { site in
+            try await NotifyRun(commitCount: 50, repeatCount: 2, at: site).run()
         }
-        #expect(ratio > 0)
+        #expect(report.figures.allSatisfy { $0.judged > 0 })
     }
 
     @Test("subscribers are told everything while one of them is stopped and writers go on")
@@ -79,22 +132,19 @@ struct BenchProcessTests {
         plan.subscriberCount = 5
         plan.time = .milliseconds(500)
         plan.repeatCount = 1
-        let report = try await Self.withFolder { root in
-            try await SubscribersRun(plan, program: CommandRunner.program, root: root) { _ in }
-                .run()
+        let report = try await Self.withSite { site in
+            try await SubscribersRun(plan, at: site).run()
         }
-        #expect(report.alone.busyCount == 0 && report.heard.busyCount == 0)
-        #expect(report.p90Ratio > 0 && report.p99Ratio > 0)
+        #expect(report.value("refused") == 0)
+        #expect(report.value("wait for a commit, p90") > 0)
     }
 
     @Test("pages have the same messages in C, on the reader's thread and for who awaits them")
     func page() async throws {
-        let report = try await Self.withFolder { root in
-            try await PageRun(messageCount: 1500, pageCount: 50, repeatCount: 2, root: root) { _ in
-            }
-            .run()
+        let report = try await Self.withSite { site in
+            try await PageRun(messageCount: 1500, pageCount: 50, repeatCount: 2, at: site).run()
         }
-        #expect(report.threadRatio > 0 && report.awaitedRatio > 0)
+        #expect(report.figures.count == 4 && report.figures.allSatisfy { $0.judged > 0 })
     }
 
     @Test(
@@ -106,43 +156,56 @@ struct BenchProcessTests {
         plan.openCount = 25
         plan.logByteCount = 8 * 1024 * 1024
         let planned = plan
-        let report = try await Self.withFolder { root in
-            try await OpenRun(planned, root: root) { _ in }.run()
-        }
-        #expect(report.ratio < 2, "\(report.lines)")
-        let longLog = try #require(report.longLog)
-        #expect(longLog.byteCount >= plan.logByteCount)
+        let report = try await Self.withSite { try await OpenRun(planned, at: $0).run() }
+        let opening = try #require(report.figure("opening, p50"))
+        #expect(opening.judged < 2, "\(opening.sentence)")
+        #expect(report.value("a long log") >= 8)
     }
 
-    private static func withFolder<Value>(_ body: (String) async throws -> Value) async throws
+    @Test("the command prints one object with the machine that it ran on and what it measured")
+    func command() async throws {
+        let result = try await CommandRunner.run([
+            "bench", "helper", "--starts", "1", "--messages", "100", "--repeat", "1", "--json",
+        ])
+        #expect(result.status == .exited(0), "\(result.errorText)")
+        let printed = try PrintedObject(try #require(result.lines.last))
+        #expect(printed.string("scenario") == "helper")
+        let machine = try printed.object("machine")
+        #expect(machine.string("file_system") != nil && machine.string("sqlite") != nil)
+        #expect(printed.objects("figures").count == 2)
+    }
+
+    private static func withSite<Value>(_ body: (BenchSite) async throws -> Value) async throws
         -> Value
     {
         let root = "/tmp/lk-bench-\(String(UInt64.random(in: 0 ... .max), radix: 36))"
-        try FileSystem.makeDirectory(root, mode: 0o700)
+        let site = try BenchSite(program: CommandRunner.program, root: root) { _ in }
         defer { try? FileSystem.removeTree(root) }
-        return try await body(root)
+        return try await body(site)
     }
 
     /// Runs a plan for a moment; for longer where other work on the machine left nobody the time to
     /// commit.
-    private func run(_ plan: ContentionPlan) async throws -> ContentionReport {
+    private func run(_ plan: ContentionPlan) async throws -> BenchReport {
         for time in [Duration.milliseconds(300), .seconds(2)] {
             let report = try await run(plan, for: time)
-            if report.lockkeeper.fairness > 0, report.baseline.commitsPerSecond > 0 {
+            if report.value("fair") > 0, report.figure("commits")?.baseline[0] ?? 0 > 0 {
                 return report
             }
         }
         return try await run(plan, for: .seconds(8))
     }
 
-    private func run(_ plan: ContentionPlan, for time: Duration) async throws -> ContentionReport {
+    private func run(_ plan: ContentionPlan, for time: Duration) async throws -> BenchReport {
         var plan = plan
         plan.time = time
         plan.repeatCount = 1
         let planned = plan
-        return try await Self.withFolder { root in
-            try await ContentionRun(planned, program: CommandRunner.program, root: root) { _ in }
-                .run()
-        }
+        return try await Self.withSite { try await ContentionRun(planned, at: $0).run() }
     }
+}
+
+extension BenchReport {
+    /// What a figure came to; -1 where there is no such figure.
+    fileprivate func value(_ name: String) -> Double { figure(name)?.values.first ?? -1 }
 }

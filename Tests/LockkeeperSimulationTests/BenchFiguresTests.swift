@@ -61,30 +61,54 @@ struct BenchFiguresTests {
         #expect(figures.gap == .milliseconds(998))
     }
 
-    @Test("each figure is the median of the runs")
-    func medians() {
-        let runs = [[tally([1])], [tally([1, 2, 3])], [tally([1, 2])]]
-        let figures = BenchFigures(medianOf: runs.map { BenchFigures($0, over: .seconds(1)) })
-        #expect(figures.commitsPerSecond == 2)
+    @Test("a figure is judged by the median of its rounds' ratios, each to its own baseline")
+    func ratios() {
+        // The median of the values over that of the baselines would be 1.
+        let figure = BenchFigure(
+            "commits",
+            .perSecond,
+            [100, 300, 200],
+            against: [200, 300, 100],
+            budget: .atLeast(1)
+        )
+        #expect(figure.ratios == [0.5, 1, 2])
+        #expect(figure.judged == 1)
+        #expect(
+            figure.sentence
+                == "commits  200 [100…300] /s against 200: 1.00 [0.50…2.00] times, at least 1.00"
+        )
+        let missed = BenchFigure("page", .milliseconds, [9], against: [3], budget: .atMost(2))
+        #expect(missed.sentence.hasSuffix("against 3.00: 3.00 times, at most 2.00 MISSED"))
     }
 
-    @Test(
-        "the report is one object with both sides, and its ratios are Lockkeeper's over the other's"
-    )
-    func report() {
-        let report = ContentionReport(
-            baseline: BenchFigures([tally([100])], over: .seconds(1)),
-            lockkeeper: BenchFigures([tally([250, 500, 750])], over: .seconds(1))
-        )
+    @Test("a figure that stands alone is judged by itself, and one at its bound keeps its budget")
+    func alone() {
+        let figure = BenchFigure("memory", .mebibytes, [24, 23, 25], budget: .atMost(24))
+        #expect(figure.judged == 24 && figure.ratios.isEmpty)
+        #expect(!figure.sentence.contains("MISSED"))
+        #expect(BenchFigure.Budget.atLeast(0.9).isKept(by: 0.9))
+        #expect(!BenchFigure.Budget.atLeast(0.9).isKept(by: 0.89))
+    }
+
+    @Test("a baseline that came to nothing gives no ratio, and no division by zero")
+    func emptyBaseline() {
+        let figure = BenchFigure("commits", .perSecond, [5], against: [0])
+        #expect(figure.ratios == [0])
+    }
+
+    @Test("a figure as an object has its rounds, what it is held against, and whether it is kept")
+    func object() {
         var writer = JSONWriter()
-        report.write(into: &writer)
+        BenchFigure("page", .microseconds, [30, 10], against: [10, 10], budget: .atMost(2))
+            .write(into: &writer)
         #expect(
             String(decoding: writer.bytes, as: UTF8.self) == """
-                {"baseline":{"commits_per_s":1.0,"fair":1.0,"gap":900.0,"p50":100.0,"p90":100.0,\
-                "p99":100.0,"p999":100.0,"busy":0.0},"lockkeeper":{"commits_per_s":3.0,"fair":1.0,\
-                "gap":250.0,"p50":250.0,"p90":250.0,"p99":250.0,"p999":250.0,"busy":0.0}}
+                {"name":"page","unit":"µs",\
+                "values":{"median":10.0,"least":10.0,"largest":30.0,"rounds":[30.0,10.0]},\
+                "baseline":{"median":10.0,"least":10.0,"largest":10.0,"rounds":[10.0,10.0]},\
+                "ratio":{"median":1.0,"least":1.0,"largest":3.0,"rounds":[3.0,1.0]},\
+                "budget":"at most 2.00","kept":true}
                 """
         )
-        #expect(report.lines.last?.contains("3.00 times") == true)
     }
 }

@@ -1,11 +1,9 @@
 import LockkeeperDomain
-import LockkeeperPlatform
 import LockkeeperSimulation
 
 /// `bench contention`: several processes that write at the same time, beside plain SQLite.
-struct BenchContentionCommand: Command {
+struct BenchContentionCommand: BenchCommand {
     static let name = "bench contention"
-    static let usage = "[options]"
     static let summary = "measure processes that write at the same time, beside plain SQLite"
     static let details = """
         Lets processes write messages to one database, each transaction durable when it counts, and
@@ -33,9 +31,7 @@ struct BenchContentionCommand: Command {
         var plan = ContentionPlan()
         plan.processCount = try arguments.integer("processes", in: 1...128) ?? plan.processCount
         plan.batchCount = try arguments.integer("batch", in: 1...10_000) ?? plan.batchCount
-        if let seconds = try arguments.integer("seconds", in: 1...3600) {
-            plan.time = .seconds(seconds)
-        }
+        plan.time = try Self.time(&arguments) ?? plan.time
         if let delay = try arguments.integer("sync-delay", in: 0...1000) {
             plan.syncDelay = .milliseconds(delay)
         }
@@ -45,18 +41,7 @@ struct BenchContentionCommand: Command {
         self.plan = plan
     }
 
-    func run(in context: CommandContext) async throws -> ExitCode {
-        let console = context.console
-        let folder = try ScratchFolder(kept: context.options.namedRoot, for: "bench")
-        defer { folder.remove() }
-        let program = try context.program
-        let run = ContentionRun(plan, program: program, root: folder.path) { console.note($0) }
-        let report = try await run.run()
-        if context.options.isJSON {
-            try console.print { report.write(into: &$0) }
-        } else {
-            for line in report.lines { try console.print(line) }
-        }
-        return .success
+    func measure(at site: BenchSite) async throws -> BenchReport {
+        try await ContentionRun(plan, at: site).run()
     }
 }

@@ -1,11 +1,9 @@
 import LockkeeperDomain
-import LockkeeperPlatform
 import LockkeeperSimulation
 
 /// `bench notify`: from a commit to the row that another process reads, beside two hops in C.
-struct BenchNotifyCommand: Command {
+struct BenchNotifyCommand: BenchCommand {
     static let name = "bench notify"
-    static let usage = "[options]"
     static let summary = "measure from a commit to the row read in another process"
     static let details = """
         A process commits one row each 1 to 2 ms, a second one keeps the hub, a third one hears of
@@ -28,21 +26,7 @@ struct BenchNotifyCommand: Command {
         repeatCount = try arguments.integer("repeat", in: 1...100) ?? 5
     }
 
-    func run(in context: CommandContext) async throws -> ExitCode {
-        let console = context.console
-        let folder = try ScratchFolder(kept: context.options.namedRoot, for: "bench")
-        defer { folder.remove() }
-        let report = try await NotifyRun(
-            commitCount: commitCount,
-            repeatCount: repeatCount,
-            program: try context.program,
-            root: folder.path
-        ) { console.note($0) }.run()
-        if context.options.isJSON {
-            try console.print { report.write(into: &$0) }
-        } else {
-            for line in report.lines { try console.print(line) }
-        }
-        return .success
+    func measure(at site: BenchSite) async throws -> BenchReport {
+        try await NotifyRun(commitCount: commitCount, repeatCount: repeatCount, at: site).run()
     }
 }

@@ -2,9 +2,8 @@ import LockkeeperDomain
 import LockkeeperSimulation
 
 /// `bench open`: opening an account of few messages, of many, and with a long log.
-struct BenchOpenCommand: Command {
+struct BenchOpenCommand: BenchCommand {
     static let name = "bench open"
-    static let usage = "[options]"
     static let summary = "measure opening an account of few messages, of many, and with a long log"
     static let details = """
         Makes one store of few messages and one of many, which is not measured, and opens them in
@@ -34,16 +33,7 @@ struct BenchOpenCommand: Command {
         self.plan = plan
     }
 
-    func run(in context: CommandContext) async throws -> ExitCode {
-        let console = context.console
-        let folder = try ScratchFolder(kept: context.options.namedRoot, for: "bench")
-        defer { folder.remove() }
-        let report = try await OpenRun(plan, root: folder.path) { console.note($0) }.run()
-        if context.options.isJSON {
-            try console.print { report.write(into: &$0) }
-        } else {
-            for line in report.lines { try console.print(line) }
-        }
-        return .success
+    func measure(at site: BenchSite) async throws -> BenchReport {
+        try await OpenRun(plan, at: site).run()
     }
 }

@@ -2,9 +2,8 @@ import LockkeeperDomain
 import LockkeeperSimulation
 
 /// `bench page`: a page of a conversation among many messages, beside the same in C.
-struct BenchPageCommand: Command {
+struct BenchPageCommand: BenchCommand {
     static let name = "bench page"
-    static let usage = "[options]"
     static let summary = "measure a page of 50 among many messages, beside the same in C"
     static let details = """
         Stores messages of ten conversations, which is not measured, and reads pages of 50 at places
@@ -30,21 +29,12 @@ struct BenchPageCommand: Command {
         repeatCount = try arguments.integer("repeat", in: 1...100) ?? 5
     }
 
-    func run(in context: CommandContext) async throws -> ExitCode {
-        let console = context.console
-        let folder = try ScratchFolder(kept: context.options.namedRoot, for: "bench")
-        defer { folder.remove() }
-        let report = try await PageRun(
+    func measure(at site: BenchSite) async throws -> BenchReport {
+        try await PageRun(
             messageCount: messageCount,
             pageCount: pageCount,
             repeatCount: repeatCount,
-            root: folder.path
-        ) { console.note($0) }.run()
-        if context.options.isJSON {
-            try console.print { report.write(into: &$0) }
-        } else {
-            for line in report.lines { try console.print(line) }
-        }
-        return .success
+            at: site
+        ).run()
     }
 }

@@ -1,11 +1,9 @@
 import LockkeeperDomain
-import LockkeeperPlatform
 import LockkeeperSimulation
 
 /// `bench subscribers`: what those who listen cost those who write.
-struct BenchSubscribersCommand: Command {
+struct BenchSubscribersCommand: BenchCommand {
     static let name = "bench subscribers"
-    static let usage = "[options]"
     static let summary = "measure writers beside many subscribers, one of them stopped"
     static let details = """
         Processes write one durable message at a time, at a given rate, beside a host: once with
@@ -30,25 +28,12 @@ struct BenchSubscribersCommand: Command {
             try arguments.integer("subscribers", in: 1...200) ?? plan.subscriberCount
         plan.writerCount = try arguments.integer("writers", in: 1...32) ?? plan.writerCount
         plan.rate = try arguments.integer("rate", in: 1...10_000) ?? plan.rate
-        if let seconds = try arguments.integer("seconds", in: 1...3600) {
-            plan.time = .seconds(seconds)
-        }
+        plan.time = try Self.time(&arguments) ?? plan.time
         plan.repeatCount = try arguments.integer("repeat", in: 1...100) ?? plan.repeatCount
         self.plan = plan
     }
 
-    func run(in context: CommandContext) async throws -> ExitCode {
-        let console = context.console
-        let folder = try ScratchFolder(kept: context.options.namedRoot, for: "bench")
-        defer { folder.remove() }
-        let program = try context.program
-        let run = SubscribersRun(plan, program: program, root: folder.path) { console.note($0) }
-        let report = try await run.run()
-        if context.options.isJSON {
-            try console.print { report.write(into: &$0) }
-        } else {
-            for line in report.lines { try console.print(line) }
-        }
-        return .success
+    func measure(at site: BenchSite) async throws -> BenchReport {
+        try await SubscribersRun(plan, at: site).run()
     }
 }

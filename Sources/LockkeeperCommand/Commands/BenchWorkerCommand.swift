@@ -1,4 +1,5 @@
 import LockkeeperDomain
+import LockkeeperMessages
 import LockkeeperPlatform
 import LockkeeperSimulation
 
@@ -22,6 +23,9 @@ struct BenchWorkerCommand: Command {
         .value("through", "WAY", "how messages reach Lockkeeper: ingest or write [ingest]"),
         .value("hold-us", "N", "how much longer each transaction lasts [0]"),
         .value("pause-us", "N", "how long it rests between two writes [0]"),
+        .value("durability", "durable|committed", "what its receipts promise [durable]"),
+        .value("effects", "decide|suppress", "whether somebody is told of its messages [decide]"),
+        .flag("catch-up", "bring the index of texts up to the messages again and again"),
     ]
     static let isHidden = true
 
@@ -43,6 +47,10 @@ struct BenchWorkerCommand: Command {
         assignment.way = try arguments.choice("through", of: BenchAssignment.Way.self) ?? .ingest
         assignment.hold = try Self.duration("hold-us", arguments) ?? .zero
         assignment.pause = try Self.duration("pause-us", arguments) ?? .zero
+        assignment.durability =
+            try arguments.choice("durability", of: Durability.self) ?? .durable
+        assignment.effects = try arguments.choice("effects", of: EffectPolicy.self) ?? .decide
+        assignment.catchesUp = arguments.flag("catch-up")
         self.assignment = assignment
     }
 

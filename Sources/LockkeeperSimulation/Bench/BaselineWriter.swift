@@ -25,28 +25,39 @@ struct BaselineWriter: ~Copyable {
         return Int(count)
     }
 
-    /// Opens a writer whose commits are durable.
+    /// Opens a writer.
     ///
+    /// - Parameters:
+    ///   - durability: whether its commits are synced.
+    ///   - effects: whether each message gets the row by which somebody is told of it.
     /// - Throws: ``SimulationError/baselineFailed(path:code:)``.
     init(
         _ path: String,
         vfs: String?,
         number: Int,
-        busyTimeout: Duration
+        busyTimeout: Duration,
+        durability: Durability = .durable,
+        effects: EffectPolicy = .decide
     ) throws(SimulationError) {
         var code: Int32 = 0
         let milliseconds = Int32(busyTimeout.wholeNanoseconds / 1_000_000)
-        guard let writer = lk_baseline_open(path, vfs, milliseconds, Int32(number), 1, 1, &code)
-        else {
-            throw .baselineFailed(path: path, code: code)
-        }
+        let writer = lk_baseline_open(
+            path,
+            vfs,
+            milliseconds,
+            Int32(number),
+            durability == .durable ? 1 : 0,
+            effects == .decide ? 1 : 0,
+            &code
+        )
+        guard let writer else { throw .baselineFailed(path: path, code: code) }
         self.writer = writer
         self.path = path
     }
 
     deinit { lk_baseline_close(writer) }
 
-    /// Writes the next messages in one durable transaction; false where SQLite gave up waiting.
+    /// Writes the next messages in one transaction; false where SQLite gave up waiting.
     ///
     /// - Throws: ``SimulationError/baselineFailed(path:code:)``.
     borrowing func write(count: Int, holding hold: Duration) throws(SimulationError) -> Bool {

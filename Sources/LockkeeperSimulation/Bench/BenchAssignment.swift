@@ -1,4 +1,5 @@
-import LockkeeperDomain
+package import LockkeeperDomain
+package import LockkeeperMessages
 
 /// What one process of a benchmark does.
 package struct BenchAssignment: Sendable, Hashable {
@@ -19,11 +20,23 @@ package struct BenchAssignment: Sendable, Hashable {
     /// How long it rests between two writes; zero: not at all.
     package var pause: Duration = .zero
 
+    /// What its receipts promise.
+    package var durability = Durability.durable
+    /// Whether somebody is to be told of its messages.
+    package var effects = EffectPolicy.decide
+    /// Whether it brings the index of texts up to its messages again and again.
+    package var catchesUp = false
+
     /// What a process writes through.
     package enum Store: String, Sendable, CaseIterable {
         /// SQLite in plain C; see `CLockkeeperBaseline`.
         case baseline
         case lockkeeper
+
+        /// Both, in the order of a round: the one that goes first does not always go first.
+        package static func turn(_ round: Int) -> [Store] {
+            round.isMultiple(of: 2) ? allCases : allCases.reversed()
+        }
     }
 
     /// How messages reach Lockkeeper. The baseline knows one way.
@@ -49,7 +62,8 @@ package struct BenchAssignment: Sendable, Hashable {
             "--batch", "\(batchCount)", "--time-us", Self.microseconds(time),
             "--sync-delay-us", Self.microseconds(syncDelay), "--through", way.rawValue,
             "--hold-us", Self.microseconds(hold), "--pause-us", Self.microseconds(pause),
-        ]
+            "--durability", durability.rawValue, "--effects", effects.rawValue,
+        ] + (catchesUp ? ["--catch-up"] : [])
     }
 
     /// The process that does it.

@@ -1,4 +1,4 @@
-package import LockkeeperDomain
+import LockkeeperDomain
 
 /// What a run of several processes came to.
 package struct BenchFigures: Sendable, Hashable {
@@ -34,38 +34,6 @@ package struct BenchFigures: Sendable, Hashable {
         p99 = waits.quantile(0.99)
         p999 = waits.quantile(0.999)
         busyCount = Double(tallies.map(\.busyCount).reduce(0, +))
-    }
-
-    /// The median of each figure over several runs.
-    package init(medianOf runs: [BenchFigures]) {
-        precondition(!runs.isEmpty, "a median of something")
-        self = runs[0]
-        commitsPerSecond = median(runs.map(\.commitsPerSecond))
-        fairness = median(runs.map(\.fairness))
-        gap = median(runs.map(\.gap))
-        p50 = median(runs.map(\.p50))
-        p90 = median(runs.map(\.p90))
-        p99 = median(runs.map(\.p99))
-        p999 = median(runs.map(\.p999))
-        busyCount = median(runs.map(\.busyCount))
-    }
-
-    /// Writes them as one JSON object; times in milliseconds.
-    package func write(into writer: inout JSONWriter) {
-        writer.beginObject()
-        for (name, value) in members {
-            writer.key(name)
-            writer.double((value * 1000).rounded() / 1000)
-        }
-        writer.endObject()
-    }
-
-    private var members: [(String, Double)] {
-        [
-            ("commits_per_s", commitsPerSecond), ("fair", fairness), ("gap", gap.milliseconds),
-            ("p50", p50.milliseconds), ("p90", p90.milliseconds), ("p99", p99.milliseconds),
-            ("p999", p999.milliseconds), ("busy", busyCount),
-        ]
     }
 }
 

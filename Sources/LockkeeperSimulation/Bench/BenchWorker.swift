@@ -24,6 +24,10 @@ package struct BenchWorker: Sendable {
     private static let waitMax: Duration = .seconds(5)
     /// Batches that an ingester keeps ready, so that the writer never waits for the producer.
     private static let readyBatchCount = 64
+    /// Messages between two times that a worker brings the index of texts up to them.
+    private static let catchUpMessageCount = 2000
+    /// Bytes that a message counts at the most.
+    private static let messageByteCountMax = 1024
 
     /// A worker in a benchmark's folder, given by its canonical path.
     package init(_ assignment: BenchAssignment, root: String) {
@@ -77,7 +81,9 @@ package struct BenchWorker: Sendable {
             Self.baselinePath(in: root),
             vfs: vfs,
             number: assignment.number,
-            busyTimeout: Self.waitMax
+            busyTimeout: Self.waitMax,
+            durability: assignment.durability,
+            effects: assignment.effects
         )
         var (tally, end) = try begin(ready)
         while case let called = clock.now(), !end.hasPassed(at: called) {
@@ -121,7 +127,11 @@ package struct BenchWorker: Sendable {
 
     private func write(_ events: [Event], to store: MessageStore) async throws {
         guard assignment.hold > .zero else {
-            try await store.ingest(events)
+            try await store.ingest(
+                events,
+                durability: assignment.durability,
+                effects: assignment.effects
+            )
             return
         }
         let (clock, hold) = (clock, assignment.hold)
@@ -137,16 +147,22 @@ package struct BenchWorker: Sendable {
         var messages = BenchMessages(number: assignment.number)
         let (tally, end) = try begin(ready)
         let counter = Mutex(tally)
-        // A refusal ends an ingester; the next one goes on.
+        // A refusal ends an ingester, and so does what is to be indexed; the next one goes on.
         while !end.hasPassed(at: clock.now()) {
             let clock = clock
-            let ingester = try Ingester(store) { stored in
+            let ingester = try Ingester(
+                store,
+                durability: assignment.durability,
+                effects: assignment.effects
+            ) { stored in
                 counter.withLock { tally in
                     tally.acknowledge(messageCount: stored.marks.count, at: clock.now())
                 }
             }
             var mark = 0
-            while !end.hasPassed(at: clock.now()) {
+            while !end.hasPassed(at: clock.now()),
+                !assignment.catchesUp || mark < Self.catchUpMessageCount
+            {
                 mark += 1
                 // Why it takes no more stands in its summary.
                 guard
@@ -157,6 +173,7 @@ package struct BenchWorker: Sendable {
                 guard (failure as? LockkeeperError)?.code == .busy else { throw failure }
                 counter.withLock { $0.refuse() }
             }
+            if assignment.catchesUp { try await store.catchUpSearch() }
         }
         await workspace.close()
         return counter.withLock { tally in
@@ -167,8 +184,15 @@ package struct BenchWorker: Sendable {
 
     private func open() async throws -> (Workspace, MessageStore) {
         var limits = Limits()
+        // The count alone cuts batches: what is measured is as large as it is asked for.
+        let batchByteCount = assignment.batchCount * Self.messageByteCountMax
         limits.batchEventCountMax = assignment.batchCount
+        limits.batchByteCountMax = max(limits.batchByteCountMax, batchByteCount)
         limits.queueEventCountMax = assignment.batchCount * Self.readyBatchCount
+        limits.queueByteCountMax = max(
+            limits.queueByteCountMax,
+            batchByteCount * Self.readyBatchCount
+        )
         limits.admissionWaitMax = Self.waitMax
         let workspace = try await Self.open(
             root,
@@ -213,5 +237,22 @@ extension BenchWorker {
         let session = try await workspace.activate(account)
         if let statement { try await session.database.write { try $0.execute(statement) } }
         await workspace.close()
+    }
+
+    /// Opens the account's messages in a benchmark's folder, and closes them behind what is done.
+    static func withStore<Value>(
+        in folder: String,
+        vfs: String? = nil,
+        _ body: (MessageStore) async throws -> Value
+    ) async throws -> Value {
+        let workspace = try await open(folder, name: "bench", vfs: vfs)
+        do {
+            let value = try await body(MessageStore(try await workspace.session(account)))
+            await workspace.close()
+            return value
+        } catch {
+            await workspace.close()
+            throw error
+        }
     }
 }

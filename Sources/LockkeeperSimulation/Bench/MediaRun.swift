@@ -6,55 +6,61 @@ import LockkeeperState
 /// Stores and reads content of several sizes, in the database and in files of their own, in turn: where
 /// the border between the two should be.
 package struct MediaRun: Sendable {
-    private let root: String
     private let countPerSize: Int
     private let repeatCount: Int
+    private let site: BenchSite
 
-    /// A run in an empty folder.
-    package init(root: String, countPerSize: Int, repeatCount: Int) {
-        self.root = root
+    /// A run that has not begun.
+    ///
+    /// - Parameter countPerSize: files of each size and round.
+    package init(countPerSize: Int, repeatCount: Int, at site: BenchSite) {
+        precondition(countPerSize > 0 && repeatCount > 0, "something is measured")
         self.countPerSize = countPerSize
         self.repeatCount = repeatCount
-    }
-
-    /// The medians for one size, per file.
-    package struct Row: Sendable {
-        /// Bytes of content.
-        package let byteCount: Int
-        /// Storing it durably: in the database, in a file.
-        package let stored: (inline: Duration, file: Duration)
-        /// Reading it with its digest: in the database, in a file.
-        package let read: (inline: Duration, file: Duration)
+        self.site = site
     }
 
     private static let sizes = [1, 4, 16, 32, 64, 128, 256, 1024].map { $0 * 1024 }
     private static let account: AccountID = "bench"
 
     /// Measures all sizes.
-    package func run() async throws -> [Row] {
-        let workspace = try await Workspace.openApart(
-            at: root,
-            name: "bench",
-            role: .tool,
-            schemas: [.state]
-        )
-        do {
-            if try await workspace.accounts().isEmpty {
+    ///
+    /// - Throws: what the store throws.
+    package func run() async throws -> BenchReport {
+        try await site.withFolder("media") { folder in
+            let workspace = try await Workspace.openApart(
+                at: folder,
+                name: "bench",
+                role: .tool,
+                schemas: [.state]
+            )
+            do {
                 try await workspace.addAccount(Self.account)
+                let session = try await workspace.activate(Self.account)
+                var figures: [BenchFigure] = []
+                for size in Self.sizes { figures += try await measure(size, session) }
+                await workspace.close()
+                return BenchReport(
+                    "media",
+                    "in the database against files of their own, \(countPerSize) files each,"
+                        + " \(repeatCount) rounds",
+                    figures
+                )
+            } catch {
+                await workspace.close()
+                throw error
             }
-            let session = try await workspace.activate(Self.account)
-            var rows: [Row] = []
-            for size in Self.sizes { rows.append(try await measure(size, session)) }
-            await workspace.close()
-            return rows
-        } catch {
-            await workspace.close()
-            throw error
         }
     }
 
-    private func measure(_ byteCount: Int, _ session: Session) async throws -> Row {
-        var times: [[Duration]] = [[], [], [], []]
+    /// The milliseconds that one file took, round by round.
+    private struct Times {
+        var stored: [Double] = []
+        var read: [Double] = []
+    }
+
+    private func measure(_ byteCount: Int, _ session: Session) async throws -> [BenchFigure] {
+        var (inline, files) = (Times(), Times())
         for round in 0..<repeatCount {
             for isInline in [true, false] {
                 let media = try await MediaStore(session, inlineByteCountMax: isInline ? .max : -1)
@@ -70,17 +76,18 @@ package struct MediaRun: Sendable {
                 let read = try await time {
                     for id in ids { _ = try await media.content(of: id) }
                 }
-                times[isInline ? 0 : 1].append(stored / countPerSize)
-                times[isInline ? 2 : 3].append(read / countPerSize)
+                var times = isInline ? inline : files
+                times.stored.append((stored / countPerSize).milliseconds)
+                times.read.append((read / countPerSize).milliseconds)
+                if isInline { inline = times } else { files = times }
                 for id in ids { try await media.evict(id) }
             }
         }
-        let medians = times.map { $0.sorted()[$0.count / 2] }
-        return Row(
-            byteCount: byteCount,
-            stored: (medians[0], medians[1]),
-            read: (medians[2], medians[3])
-        )
+        let size = "\(byteCount / 1024) KiB"
+        return [
+            BenchFigure("\(size) stored", .milliseconds, inline.stored, against: files.stored),
+            BenchFigure("\(size) read", .milliseconds, inline.read, against: files.read),
+        ]
     }
 
     private func time(_ body: () async throws -> Void) async throws -> Duration {

@@ -23,8 +23,7 @@ package struct OpenPlan: Sendable {
 /// was killed.
 package struct OpenRun: Sendable {
     private let plan: OpenPlan
-    private let root: String
-    private let note: @Sendable (String) -> Void
+    private let site: BenchSite
     private let clock = SystemClock()
 
     /// Messages of one batch.
@@ -33,42 +32,39 @@ package struct OpenRun: Sendable {
     private static let restMax: Duration = .seconds(120)
 
     /// A run that has not begun.
-    ///
-    /// - Parameters:
-    ///   - root: an empty folder on the disk that is to be measured.
-    ///   - note: told of each step.
-    package init(
-        _ plan: OpenPlan,
-        root: String,
-        note: @escaping @Sendable (String) -> Void
-    ) {
+    package init(_ plan: OpenPlan, at site: BenchSite) {
         precondition(plan.fewCount > 0 && plan.manyCount > 0 && plan.openCount > 0, "something")
         self.plan = plan
-        self.root = root
-        self.note = note
+        self.site = site
     }
 
     /// Measures.
     ///
     /// - Throws: ``SimulationError/lost(acknowledged:stored:)`` where an opening finds another head than
     ///   the one that was left; what the stores throw.
-    package func run() async throws -> OpenReport {
-        let folder = try FileSystem.canonicalPath(root)
-        let few = try await make("few", in: folder, messageCount: plan.fewCount)
-        let many = try await make("many", in: folder, messageCount: plan.manyCount)
-        var (fewTimes, manyTimes): ([Duration], [Duration]) = ([], [])
-        for round in 0..<plan.openCount {
-            // The one that goes first does not always go first.
-            if round.isMultiple(of: 2) { fewTimes.append(try await open(few).time) }
-            manyTimes.append(try await open(many).time)
-            if !round.isMultiple(of: 2) { fewTimes.append(try await open(few).time) }
+    package func run() async throws -> BenchReport {
+        try await site.withFolder("open") { folder in
+            let few = try await make("few", in: folder, messageCount: plan.fewCount)
+            let many = try await make("many", in: folder, messageCount: plan.manyCount)
+            var (fewTimes, manyTimes): ([Duration], [Duration]) = ([], [])
+            for round in 0..<plan.openCount {
+                // The one that goes first does not always go first.
+                if round.isMultiple(of: 2) { fewTimes.append(try await open(few).time) }
+                manyTimes.append(try await open(many).time)
+                if !round.isMultiple(of: 2) { fewTimes.append(try await open(few).time) }
+            }
+            var figures = BenchDelays.figures(
+                "opening",
+                [BenchDelays(manyTimes)],
+                against: [BenchDelays(fewTimes)],
+                budget: .atMost(2)
+            )
+            for figure in figures { site.note(figure.sentence) }
+            if plan.logByteCount > 0 { figures += try await openWithLongLog(many) }
+            let setting =
+                "\(plan.openCount) times each, \(plan.manyCount) messages against \(plan.fewCount)"
+            return BenchReport("open", setting, figures)
         }
-        var report = OpenReport(few: fewTimes, many: manyTimes)
-        note(report.lines[0])
-        if plan.logByteCount > 0 {
-            report.longLog = try await openWithLongLog(many)
-        }
-        return report
     }
 
     /// A store that nobody has open, and where its commit log ends.
@@ -91,7 +87,7 @@ package struct OpenRun: Sendable {
             let count = min(left, Self.batchCount)
             try await store.ingest(messages.next(count), durability: .committed)
             left -= count
-            if left % 500_000 == 0 { note("\(name): \(left) messages to store") }
+            if left % 500_000 == 0 { site.note("\(name): \(left) messages to store") }
         }
         let head = try await session.database.head()
         await workspace.close()
@@ -155,7 +151,7 @@ package struct OpenRun: Sendable {
 
     /// Makes the log long, with nobody who copies it, and lets go of it without copying: what a process
     /// leaves that is killed is the same, and its index is void either way.
-    private func openWithLongLog(_ store: Store) async throws -> OpenReport.LongLog {
+    private func openWithLongLog(_ store: Store) async throws -> [BenchFigure] {
         var limits = Limits()
         limits.checkpointFrameCountWithoutHost = .max
         limits.logByteCountDegraded = .max
@@ -168,8 +164,17 @@ package struct OpenRun: Sendable {
             byteCount = try await workspace.status().accounts[0].logByteCount
         } while byteCount < plan.logByteCount
         await workspace.close()
-        note("the log has \(byteCount) bytes")
+        site.note("the log has \(byteCount) bytes")
         let (time, toWrite) = try await open(store, writes: true)
-        return OpenReport.LongLog(byteCount: byteCount, opening: time, toWrite: toWrite ?? time)
+        return [
+            BenchFigure("a long log", .mebibytes, [Double(byteCount) / 1_048_576]),
+            BenchFigure("opening, with a long log", .seconds, [time.secondCount]),
+            BenchFigure(
+                "from nothing to a durable write, with a long log",
+                .seconds,
+                [(toWrite ?? time).secondCount],
+                budget: .atMost(5)
+            ),
+        ]
     }
 }

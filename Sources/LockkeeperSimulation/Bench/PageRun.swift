@@ -10,8 +10,7 @@ package struct PageRun: Sendable {
     private let messageCount: Int
     private let pageCount: Int
     private let repeatCount: Int
-    private let root: String
-    private let note: @Sendable (String) -> Void
+    private let site: BenchSite
     private let clock = SystemClock()
 
     /// How many messages a page has.
@@ -29,55 +28,71 @@ package struct PageRun: Sendable {
     ///   - messageCount: how many messages the store gets.
     ///   - pageCount: pages of each measurement, at places drawn by chance.
     ///   - repeatCount: how often each side is measured, in turn.
-    ///   - root: an empty folder on the disk that is to be measured.
-    ///   - note: told of each measurement as it is made.
-    package init(
-        messageCount: Int,
-        pageCount: Int,
-        repeatCount: Int,
-        root: String,
-        note: @escaping @Sendable (String) -> Void
-    ) {
+    package init(messageCount: Int, pageCount: Int, repeatCount: Int, at site: BenchSite) {
         precondition(messageCount > 0 && pageCount > 0 && repeatCount > 0, "something is measured")
         self.messageCount = messageCount
         self.pageCount = pageCount
         self.repeatCount = repeatCount
-        self.root = root
-        self.note = note
+        self.site = site
+    }
+
+    /// The times of each round.
+    private struct Rounds {
+        var baseline: [BenchDelays] = []
+        var onThread: [BenchDelays] = []
+        var awaited: [BenchDelays] = []
     }
 
     /// Measures.
     ///
     /// - Throws: ``SimulationError/lost(acknowledged:stored:)`` where the two sides do not read the
     ///   same number of messages; what the stores throw.
-    package func run() async throws -> PageReport {
-        let folder = try FileSystem.canonicalPath(root)
-        try await BenchWorker.makeAccount(in: folder)
-        let workspace = try await BenchWorker.open(folder, name: "bench")
-        let session = try await workspace.session(BenchWorker.account)
-        let store = try MessageStore(session)
-        try await fill(store)
-        let path = "\(folder)/accounts/\(BenchWorker.account)/messages-1.db"
-        var rounds: [PageReport.Round] = []
+    package func run() async throws -> BenchReport {
+        let rounds = try await site.withFolder("page") { folder in
+            try await BenchWorker.makeAccount(in: folder)
+            return try await BenchWorker.withStore(in: folder) { store in
+                try await fill(store)
+                let path = "\(folder)/accounts/\(BenchWorker.account)/messages-1.db"
+                return try await measure(store, path)
+            }
+        }
+        return BenchReport(
+            "page",
+            "\(Self.limit) of \(messageCount) messages, \(pageCount) pages each,"
+                + " \(repeatCount) rounds, beside C on the same file",
+            BenchDelays.figures(
+                "on the reader's thread",
+                rounds.onThread,
+                against: rounds.baseline,
+                budget: .atMost(2)
+            )
+                + BenchDelays.figures(
+                    "awaited",
+                    rounds.awaited,
+                    against: rounds.baseline,
+                    budget: .atMost(3.5)
+                )
+        )
+    }
+
+    private func measure(_ store: MessageStore, _ path: String) async throws -> Rounds {
+        var rounds = Rounds()
         for round in 0..<repeatCount {
             // The same places for each side, other ones in each round.
             let places = places(seed: UInt64(round))
-            var baseline: [Duration] = []
             // The one that goes first does not always go first.
-            if round.isMultiple(of: 2) { baseline = try readInC(path, places) }
-            let onThread = try await readOnThread(store, session, places)
-            let awaited = try await readAwaited(store, places)
-            if !round.isMultiple(of: 2) { baseline = try readInC(path, places) }
-            let measured = PageReport.Round(
-                baseline: baseline,
-                onThread: onThread,
-                awaited: awaited
+            let isFirst = round.isMultiple(of: 2)
+            if isFirst { rounds.baseline.append(BenchDelays(try readInC(path, places))) }
+            rounds.onThread.append(BenchDelays(try await readOnThread(store, places)))
+            rounds.awaited.append(BenchDelays(try await readAwaited(store, places)))
+            if !isFirst { rounds.baseline.append(BenchDelays(try readInC(path, places))) }
+            site.note(
+                "in C \(rounds.baseline[round].sentence); on the reader's thread"
+                    + " \(rounds.onThread[round].sentence); awaited"
+                    + " \(rounds.awaited[round].sentence)"
             )
-            note(measured.sentence)
-            rounds.append(measured)
         }
-        await workspace.close()
-        return PageReport(rounds)
+        return rounds
     }
 
     /// Stores the messages, which is not measured.
@@ -88,7 +103,7 @@ package struct PageRun: Sendable {
             let count = min(left, 1000)
             try await store.ingest(messages.next(count), durability: .committed)
             left -= count
-            if left % 100_000 == 0 { note("\(left) messages to store") }
+            if left % 100_000 == 0 { site.note("\(left) messages to store") }
         }
     }
 
@@ -119,7 +134,6 @@ package struct PageRun: Sendable {
     /// The times of pages as the reader's thread sees them.
     private func readOnThread(
         _ store: MessageStore,
-        _ session: Session,
         _ places: [Place]
     ) async throws -> [Duration] {
         var times: [Duration] = []
@@ -130,7 +144,7 @@ package struct PageRun: Sendable {
                 limit: Self.limit
             )
             let clock = clock
-            let (count, time) = try await session.database.readConnection {
+            let (count, time) = try await store.session.database.readConnection {
                 connection -> (Int, Duration) in
                 let start = clock.now()
                 let count = try page(connection).count

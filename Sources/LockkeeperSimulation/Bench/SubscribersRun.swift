@@ -1,58 +1,78 @@
 import LockkeeperDomain
-import LockkeeperPlatform
 
 /// Measures what subscribers, one of them stopped, cost those who write. The caller's thread may
 /// block.
 package struct SubscribersRun: Sendable {
     private let plan: SubscribersPlan
-    private let program: String
-    private let root: String
-    private let note: @Sendable (String) -> Void
+    private let site: BenchSite
 
     /// A run that has not begun.
-    ///
-    /// - Parameters:
-    ///   - program: the path of `lockkeeper`.
-    ///   - root: an empty folder on the disk that is to be measured.
-    ///   - note: told of each measurement as it is made.
-    package init(
-        _ plan: SubscribersPlan,
-        program: String,
-        root: String,
-        note: @escaping @Sendable (String) -> Void
-    ) {
+    package init(_ plan: SubscribersPlan, at site: BenchSite) {
         self.plan = plan
-        self.program = program
-        self.root = root
-        self.note = note
+        self.site = site
     }
 
     /// Measures.
     ///
     /// - Throws: ``SimulationError`` when a process fails or a subscriber was not told everything;
     ///   what the store throws.
-    package func run() async throws -> SubscribersReport {
-        var pairs: [SubscribersReport.Pair] = []
+    package func run() async throws -> BenchReport {
+        var (alone, heard): ([BenchFigures], [BenchFigures]) = ([], [])
         for round in 0..<plan.repeatCount {
             // The one that goes first does not always go first.
             let counts = [0, plan.subscriberCount]
-            var figures: [Int: BenchFigures] = [:]
             for count in round.isMultiple(of: 2) ? counts : counts.reversed() {
-                figures[count] = try await measure(count, round)
+                let figures = try await measure(count, round)
+                site.note("\(count) subscribers: \(figures.sentence)")
+                if count == 0 { alone.append(figures) } else { heard.append(figures) }
             }
-            guard let alone = figures[0], let heard = figures[plan.subscriberCount] else {
-                preconditionFailure("both were measured")
-            }
-            let pair = SubscribersReport.Pair(alone: alone, heard: heard)
-            note(pair.sentence)
-            pairs.append(pair)
         }
-        return SubscribersReport(pairs)
+        return report(heard, against: alone)
+    }
+
+    private func report(_ heard: [BenchFigures], against alone: [BenchFigures]) -> BenchReport {
+        func waits(
+            _ name: String,
+            _ time: KeyPath<BenchFigures, Duration>,
+            _ budget: BenchFigure.Budget? = nil
+        ) -> BenchFigure {
+            BenchFigure(
+                "wait for a commit, \(name)",
+                .milliseconds,
+                heard.map { $0[keyPath: time].milliseconds },
+                against: alone.map { $0[keyPath: time].milliseconds },
+                budget: budget
+            )
+        }
+        let setting =
+            "\(plan.subscriberCount) subscribers against none, \(plan.writerCount) processes with"
+            + " \(plan.rate) commits/s, \(plan.time) each, \(plan.repeatCount) pairs"
+        return BenchReport(
+            "subscribers",
+            setting,
+            [
+                BenchFigure(
+                    "commits",
+                    .perSecond,
+                    heard.map(\.commitsPerSecond),
+                    against: alone.map(\.commitsPerSecond)
+                ),
+                waits("p50", \.p50), waits("p90", \.p90, .atMost(1.3)), waits("p99", \.p99),
+                BenchFigure("refused", .count, heard.map(\.busyCount)),
+            ]
+        )
     }
 
     private func measure(_ subscriberCount: Int, _ round: Int) async throws -> BenchFigures {
-        let folder = "\(try FileSystem.canonicalPath(root))/\(subscriberCount)-\(round)"
-        try FileSystem.makeDirectory(folder, mode: 0o700)
+        try await site.withFolder("\(subscriberCount)-\(round)") { folder in
+            try await measure(subscriberCount, in: folder)
+        }
+    }
+
+    private func measure(
+        _ subscriberCount: Int,
+        in folder: String
+    ) async throws -> BenchFigures {
         try await BenchWorker.makeAccount(in: folder, running: NoticeWorker.table)
         var parts = plan.listeners(subscriberCount).map { $0.part }
         let listening = parts.count - 1
@@ -62,10 +82,9 @@ package struct SubscribersRun: Sendable {
             parts[listening].counts = false
         }
         parts += plan.writers.map { $0.part }
-        let lines = try BenchProcesses(program: program, folder: folder, time: plan.time)
+        let lines = try BenchProcesses(program: site.program, folder: folder, time: plan.time)
             .run(parts, oneByOne: true)
         let tallies = try lines.suffix(plan.writerCount).map(BenchTally.init(printed:))
-        try FileSystem.removeTree(folder)
         return BenchFigures(tallies, over: plan.time)
     }
 }
