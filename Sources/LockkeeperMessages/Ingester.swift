@@ -87,13 +87,36 @@ public final class Ingester: Sendable {
     ///   - onFailure: called once when a batch has failed and the ingester takes no more, so that a
     ///     producer that waits for input elsewhere can stop; ``finish()`` says why.
     /// - Throws: ``LockkeeperError`` with the code `contract`.
-    public init(
+    public convenience init(
         _ store: MessageStore,
         durability: Durability = .durable,
         admission: AdmissionClass = .live,
         effects: EffectPolicy = .decide,
         onStored: @escaping @Sendable (Stored) -> Void,
         onFailure: @escaping @Sendable () -> Void = {}
+    ) throws {
+        try self.init(
+            store,
+            durability: durability,
+            admission: admission,
+            effects: effects,
+            queueEventCountMax: store.session.database.limits.queueEventCountMax,
+            onStored: onStored,
+            onFailure: onFailure
+        )
+    }
+
+    /// Starts an ingester with a bound of its own for what waits.
+    ///
+    /// - Throws: as the other one.
+    package init(
+        _ store: MessageStore,
+        durability: Durability,
+        admission: AdmissionClass,
+        effects: EffectPolicy,
+        queueEventCountMax: Int,
+        onStored: @escaping @Sendable (Stored) -> Void,
+        onFailure: @escaping @Sendable () -> Void
     ) throws {
         try store.check(durability)
         self.store = store
@@ -103,9 +126,10 @@ public final class Ingester: Sendable {
         self.onStored = onStored
         self.onFailure = onFailure
         timer = store.session.timer
-        let limits = BatchLimits(store.session.database.limits)
+        var limits = store.session.database.limits
+        limits.queueEventCountMax = queueEventCountMax
         queueBox.queue = BatchQueue(
-            limits: limits,
+            limits: BatchLimits(limits),
             clock: store.session.database.clock,
             onReady: { [weak self] in self?.enqueueJob() },
             onDeadline: { [weak self] deadline in self?.setTimer(deadline) }

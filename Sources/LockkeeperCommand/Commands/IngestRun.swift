@@ -15,6 +15,10 @@ struct IngestRun {
     let report: IngestReport
     let interruption: WakeEvent
 
+    /// Events that wait for the writer at the most. Ten batches are enough to keep it busy; four
+    /// thousand messages would take 3 MiB of the 24 that a helper has when a push wakes it.
+    private static let queueEventCountMax = 1024
+
     /// What follows a chunk of the input.
     private enum Continuation {
         /// Another one.
@@ -34,6 +38,10 @@ struct IngestRun {
             durability: durability,
             admission: admission,
             effects: effects,
+            queueEventCountMax: min(
+                Self.queueEventCountMax,
+                messages.session.database.limits.queueEventCountMax
+            ),
             onStored: { [report] in report.add($0.receipt, lines: $0.marks) },
             onFailure: { [interruption] in interruption.signal() }
         )
