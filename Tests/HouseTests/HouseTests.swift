@@ -41,9 +41,9 @@ private let house: [String: Set<String>] = [
         "Synchronization",
     ],
     "LockkeeperSimulation": [
-        "LockkeeperDomain", "LockkeeperPlatform", "LockkeeperCrypto", "LockkeeperText", "Lockkeeper",
-        "LockkeeperMessages", "LockkeeperState", "CLockkeeperFaultVFS", "CLockkeeperBaseline",
-        "Synchronization",
+        "LockkeeperDomain", "LockkeeperPlatform", "LockkeeperCrypto", "LockkeeperText",
+        "Lockkeeper", "LockkeeperMessages", "LockkeeperState", "CLockkeeperFaultVFS",
+        "CLockkeeperBaseline", "Synchronization",
     ],
     "LockkeeperCommand": [
         "LockkeeperDomain", "LockkeeperPlatform", "LockkeeperSystemd", "Lockkeeper",

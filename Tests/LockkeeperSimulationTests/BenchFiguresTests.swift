@@ -1,5 +1,7 @@
 import LockkeeperDomain
+import LockkeeperPlatform
 import LockkeeperSimulation
+import LockkeeperTestSupport
 import Testing
 
 @Suite("Figures of a benchmark: who starves is not forgotten")
@@ -75,10 +77,10 @@ struct BenchFiguresTests {
         #expect(figure.judged == 1)
         #expect(
             figure.sentence
-                == "commits  200 [100…300] /s against 200: 1.00 [0.50…2.00] times, at least 1.00"
+                == "commits  200 [100…300] /s against 200: 1 [0.50…2] times, at least 1.00"
         )
         let missed = BenchFigure("page", .milliseconds, [9], against: [3], budget: .atMost(2))
-        #expect(missed.sentence.hasSuffix("against 3.00: 3.00 times, at most 2.00 MISSED"))
+        #expect(missed.sentence.hasSuffix("against 3: 3 times, at most 2.00 MISSED"))
     }
 
     @Test("a figure that stands alone is judged by itself, and one at its bound keeps its budget")
@@ -94,6 +96,58 @@ struct BenchFiguresTests {
     func emptyBaseline() {
         let figure = BenchFigure("commits", .perSecond, [5], against: [0])
         #expect(figure.ratios == [0])
+    }
+
+    @Test(
+        "the page of a report needs nothing else, has a dot per round, and takes no text as markup"
+    )
+    func page() throws {
+        let figure = BenchFigure(
+            "a <b> & c",
+            .perSecond,
+            [3, 1, 2],
+            against: [1, 1, 1],
+            budget: .atLeast(3)
+        )
+        let report = BenchReport("ingest", "3 rounds", [figure])
+        let page = BenchPage(report, on: try machine(), by: "lockkeeper bench ingest --x \"1\"")
+            .html
+        #expect(page.contains("<td>a &lt;b&gt; &amp; c</td>"))
+        #expect(page.contains("--x &quot;1&quot;"))
+        #expect(page.split(separator: "<circle").count == 4)
+        #expect(page.contains("at least 3.00: missed"))
+        for foreign in ["http", "src=", "<script", "@import", "url("] {
+            #expect(!page.contains(foreign), "\(foreign)")
+        }
+    }
+
+    private func machine(
+        of program: String = "/nowhere/lockkeeper",
+        _ folder: TemporaryDirectory? = nil
+    ) throws -> BenchMachine {
+        let folder = try folder ?? TemporaryDirectory()
+        return try BenchMachine(at: folder.path, program: program, syncCount: 1)
+    }
+
+    @Test("the machine says the commit of the tree in which the program lies, or none")
+    func commit() throws {
+        let folder = try TemporaryDirectory()
+        #expect(try machine(of: "/nowhere/lockkeeper", folder).commit == nil)
+        let program = folder.file(".build/release/lockkeeper")
+        try FileSystem.makeDirectory(folder.file(".git"))
+        try FileSystem.replaceFile(
+            at: folder.file(".git/HEAD"),
+            with: Array("ref: refs/heads/m\n".utf8)
+        )
+        try FileSystem.replaceFile(
+            at: folder.file(".git/packed-refs"),
+            with: Array(
+                "# pack-refs with: peeled\nabc123 refs/heads/other\ndef456 refs/heads/m\n".utf8
+            )
+        )
+        #expect(try machine(of: program, folder).commit == "def456")
+        try FileSystem.replaceFile(at: folder.file(".git/HEAD"), with: Array("012345\n".utf8))
+        #expect(try machine(of: program, folder).commit == "012345")
     }
 
     @Test("a figure as an object has its rounds, what it is held against, and whether it is kept")

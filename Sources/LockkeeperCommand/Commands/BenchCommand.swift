@@ -1,9 +1,15 @@
 import LockkeeperDomain
+import LockkeeperPlatform
 import LockkeeperSimulation
 
 /// A scenario of `bench`: what it measures is its own, where it runs and how it is printed is the same
 /// for all of them.
 protocol BenchCommand: Command {
+    /// The options of the scenario's own.
+    static var scenarioOptions: [OptionSpecification] { get }
+    /// Where a page is to be written; `nil`: nowhere.
+    var reportPath: String? { get }
+
     /// Measures.
     ///
     /// - Throws: why it could not.
@@ -12,6 +18,10 @@ protocol BenchCommand: Command {
 
 extension BenchCommand {
     static var usage: String { "[options]" }
+
+    static var options: [OptionSpecification] {
+        scenarioOptions + [.value("report", "FILE", "write a page with plots as well")]
+    }
 
     /// Runs in an empty folder on the disk that is measured, and prints what it came to.
     func run(in context: CommandContext) async throws -> ExitCode {
@@ -31,6 +41,14 @@ extension BenchCommand {
             }
         } else {
             for line in report.lines(on: machine) { try console.print(line) }
+        }
+        if let reportPath {
+            let page = BenchPage(
+                report,
+                on: machine,
+                by: CommandLine.arguments.joined(separator: " ")
+            )
+            try FileSystem.replaceFile(at: reportPath, with: Array(page.html.utf8), mode: 0o644)
         }
         return .success
     }

@@ -15,7 +15,7 @@ struct BenchContentionCommand: BenchCommand {
 
           lockkeeper bench contention --processes 8 --batch 1 --seconds 10 --json
         """
-    static let options: [OptionSpecification] = [
+    static let scenarioOptions: [OptionSpecification] = [
         .value("processes", "N", "processes that write [8]"),
         .value("batch", "N", "messages in one transaction [1]"),
         .value("seconds", "S", "how long they write, each time [10]"),
@@ -26,8 +26,10 @@ struct BenchContentionCommand: BenchCommand {
     ]
 
     private let plan: ContentionPlan
+    let reportPath: String?
 
     init(_ arguments: inout Arguments) throws(UsageError) {
+        reportPath = arguments.value("report")
         var plan = ContentionPlan()
         plan.processCount = try arguments.integer("processes", in: 1...128) ?? plan.processCount
         plan.batchCount = try arguments.integer("batch", in: 1...10_000) ?? plan.batchCount

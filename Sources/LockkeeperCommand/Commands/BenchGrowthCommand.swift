@@ -12,7 +12,7 @@ struct BenchGrowthCommand: BenchCommand {
 
           lockkeeper bench growth --many 5000000 --json
         """
-    static let options: [OptionSpecification] = [
+    static let scenarioOptions: [OptionSpecification] = [
         .value("many", "N", "messages in the large store [1000000]"),
         .value("few", "N", "messages in the small store [10000]"),
         .value("repeat", "N", "how often both are measured [5]"),
@@ -21,8 +21,10 @@ struct BenchGrowthCommand: BenchCommand {
     private let manyCount: Int
     private let fewCount: Int
     private let repeatCount: Int
+    let reportPath: String?
 
     init(_ arguments: inout Arguments) throws(UsageError) {
+        reportPath = arguments.value("report")
         manyCount = try arguments.integer("many", in: 1...10_000_000) ?? 1_000_000
         fewCount = try arguments.integer("few", in: 1...10_000_000) ?? 10_000
         repeatCount = try arguments.integer("repeat", in: 1...100) ?? 5

@@ -12,7 +12,7 @@ struct BenchHelperCommand: BenchCommand {
 
           lockkeeper bench helper --starts 50 --json
         """
-    static let options: [OptionSpecification] = [
+    static let scenarioOptions: [OptionSpecification] = [
         .value("starts", "N", "starts of each program in a round [30]"),
         .value("messages", "N", "messages of the run whose memory is looked at [100000]"),
         .value("repeat", "N", "how often both are measured [5]"),
@@ -21,8 +21,10 @@ struct BenchHelperCommand: BenchCommand {
     private let startCount: Int
     private let messageCount: Int
     private let repeatCount: Int
+    let reportPath: String?
 
     init(_ arguments: inout Arguments) throws(UsageError) {
+        reportPath = arguments.value("report")
         startCount = try arguments.integer("starts", in: 1...10_000) ?? 30
         messageCount = try arguments.integer("messages", in: 1...10_000_000) ?? 100_000
         repeatCount = try arguments.integer("repeat", in: 1...100) ?? 5

@@ -14,7 +14,7 @@ struct BenchIngestCommand: BenchCommand {
 
           lockkeeper bench ingest --batch 100 --seconds 10 --file feed.ndjson --json
         """
-    static let options: [OptionSpecification] = [
+    static let scenarioOptions: [OptionSpecification] = [
         .value("batch", "N", "messages in one transaction; 'all': 1, 10, 100 and 1000 [100]"),
         .value("durability", "durable|committed", "what receipts promise [durable]"),
         .value("only", "VARIANT", "everything, no-effects, searchable or file [all of them]"),
@@ -24,8 +24,10 @@ struct BenchIngestCommand: BenchCommand {
     ]
 
     private let plan: IngestPlan
+    let reportPath: String?
 
     init(_ arguments: inout Arguments) throws(UsageError) {
+        reportPath = arguments.value("report")
         var plan = IngestPlan()
         if arguments.value("batch") == "all" {
             plan.batchCounts = [1, 10, 100, 1000]

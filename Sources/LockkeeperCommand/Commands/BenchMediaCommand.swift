@@ -12,15 +12,17 @@ struct BenchMediaCommand: BenchCommand {
 
           lockkeeper bench media --repeat 5 --json
         """
-    static let options: [OptionSpecification] = [
+    static let scenarioOptions: [OptionSpecification] = [
         .value("count", "N", "files of each size and round [20]"),
         .value("repeat", "N", "how often each is measured [3]"),
     ]
 
     private let count: Int
     private let repeatCount: Int
+    let reportPath: String?
 
     init(_ arguments: inout Arguments) throws(UsageError) {
+        reportPath = arguments.value("report")
         count = try arguments.integer("count", in: 1...1000) ?? 20
         repeatCount = try arguments.integer("repeat", in: 1...100) ?? 3
     }

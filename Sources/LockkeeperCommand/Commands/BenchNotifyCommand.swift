@@ -13,15 +13,17 @@ struct BenchNotifyCommand: BenchCommand {
 
           lockkeeper bench notify --commits 2000 --repeat 5 --json
         """
-    static let options: [OptionSpecification] = [
+    static let scenarioOptions: [OptionSpecification] = [
         .value("commits", "N", "commits in each measurement [2000]"),
         .value("repeat", "N", "how often both are measured [5]"),
     ]
 
     private let commitCount: Int
     private let repeatCount: Int
+    let reportPath: String?
 
     init(_ arguments: inout Arguments) throws(UsageError) {
+        reportPath = arguments.value("report")
         commitCount = try arguments.integer("commits", in: 1...100_000) ?? 2000
         repeatCount = try arguments.integer("repeat", in: 1...100) ?? 5
     }

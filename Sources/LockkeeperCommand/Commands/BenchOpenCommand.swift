@@ -13,7 +13,7 @@ struct BenchOpenCommand: BenchCommand {
 
           lockkeeper bench open --messages 5000000 --json
         """
-    static let options: [OptionSpecification] = [
+    static let scenarioOptions: [OptionSpecification] = [
         .value("messages", "N", "messages in the large store [5000000]"),
         .value("few", "N", "messages in the small store [1000]"),
         .value("opens", "N", "how often each is opened [50]"),
@@ -21,8 +21,10 @@ struct BenchOpenCommand: BenchCommand {
     ]
 
     private let plan: OpenPlan
+    let reportPath: String?
 
     init(_ arguments: inout Arguments) throws(UsageError) {
+        reportPath = arguments.value("report")
         var plan = OpenPlan()
         plan.manyCount = try arguments.integer("messages", in: 1...100_000_000) ?? plan.manyCount
         plan.fewCount = try arguments.integer("few", in: 1...100_000_000) ?? plan.fewCount

@@ -13,7 +13,7 @@ struct BenchPageCommand: BenchCommand {
 
           lockkeeper bench page --messages 1000000 --json
         """
-    static let options: [OptionSpecification] = [
+    static let scenarioOptions: [OptionSpecification] = [
         .value("messages", "N", "messages in the store [1000000]"),
         .value("pages", "N", "pages in each measurement [2000]"),
         .value("repeat", "N", "how often each side is measured [5]"),
@@ -22,8 +22,10 @@ struct BenchPageCommand: BenchCommand {
     private let messageCount: Int
     private let pageCount: Int
     private let repeatCount: Int
+    let reportPath: String?
 
     init(_ arguments: inout Arguments) throws(UsageError) {
+        reportPath = arguments.value("report")
         messageCount = try arguments.integer("messages", in: 1...10_000_000) ?? 1_000_000
         pageCount = try arguments.integer("pages", in: 1...100_000) ?? 2000
         repeatCount = try arguments.integer("repeat", in: 1...100) ?? 5

@@ -14,7 +14,7 @@ struct BenchSearchCommand: BenchCommand {
 
           lockkeeper bench search --file feed.ndjson --json
         """
-    static let options: [OptionSpecification] = [
+    static let scenarioOptions: [OptionSpecification] = [
         .value("messages", "N", "messages in the store, where they are made [200000]"),
         .value("file", "FILE", "event lines to store instead"),
         .value("searches", "N", "searches of each measurement [200]"),
@@ -22,8 +22,10 @@ struct BenchSearchCommand: BenchCommand {
     ]
 
     private let plan: SearchPlan
+    let reportPath: String?
 
     init(_ arguments: inout Arguments) throws(UsageError) {
+        reportPath = arguments.value("report")
         var plan = SearchPlan()
         plan.messageCount =
             try arguments.integer("messages", in: 1...10_000_000) ?? plan.messageCount

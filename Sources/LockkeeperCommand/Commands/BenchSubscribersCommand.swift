@@ -12,7 +12,7 @@ struct BenchSubscribersCommand: BenchCommand {
 
           lockkeeper bench subscribers --subscribers 100 --rate 100 --seconds 10 --json
         """
-    static let options: [OptionSpecification] = [
+    static let scenarioOptions: [OptionSpecification] = [
         .value("subscribers", "N", "feeds, one of them in a stopped process [100]"),
         .value("writers", "N", "processes that write [2]"),
         .value("rate", "N", "commits of all writers in a second, at the most [100]"),
@@ -21,8 +21,10 @@ struct BenchSubscribersCommand: BenchCommand {
     ]
 
     private let plan: SubscribersPlan
+    let reportPath: String?
 
     init(_ arguments: inout Arguments) throws(UsageError) {
+        reportPath = arguments.value("report")
         var plan = SubscribersPlan()
         plan.subscriberCount =
             try arguments.integer("subscribers", in: 1...200) ?? plan.subscriberCount

@@ -23,6 +23,9 @@ package struct BenchFigure: Sendable, Hashable {
         case mebibytes = "MiB"
         case share = "of 1"
         case count = ""
+
+        /// What stands behind a number.
+        var suffix: String { self == .count ? "" : " \(rawValue)" }
     }
 
     /// What a figure should be: its ratio to what it is held against, or itself where it stands alone.
@@ -35,6 +38,13 @@ package struct BenchFigure: Sendable, Hashable {
             switch self {
             case .atLeast(let bound): number >= bound
             case .atMost(let bound): number <= bound
+            }
+        }
+
+        /// The number that it names.
+        var bound: Double {
+            switch self {
+            case .atLeast(let bound), .atMost(let bound): bound
             }
         }
 
@@ -74,7 +84,7 @@ package struct BenchFigure: Sendable, Hashable {
 
     /// The figure as a line for people: medians, and in brackets the least and the largest.
     package var sentence: String {
-        var text = "\(name)  \(BenchSpread(values).sentence) \(unit.rawValue)"
+        var text = "\(name)  \(BenchSpread(values).sentence)" + unit.suffix
         if !ratios.isEmpty {
             text += " against \(number(median(baseline))): \(BenchSpread(ratios).sentence) times"
         }
@@ -144,8 +154,8 @@ struct BenchSpread: Sendable, Hashable {
     private func thousandths(_ value: Double) -> Double { (value * 1000).rounded() / 1000 }
 }
 
-/// A number for people, with as many decimals as its size bears.
+/// A number for people, with as many decimals as its size bears; a whole one without any.
 func number(_ value: Double) -> String {
-    if value >= 100 { return String(Int(value.rounded())) }
-    return decimal(value, value >= 10 ? 1 : value >= 0.01 || value == 0 ? 2 : 4)
+    if value >= 100 || value == value.rounded() { return String(Int(value.rounded())) }
+    return decimal(value, value >= 10 ? 1 : value >= 0.01 ? 2 : 4)
 }

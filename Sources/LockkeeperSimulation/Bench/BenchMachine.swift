@@ -21,14 +21,13 @@ package struct BenchMachine: Sendable, Hashable {
     /// Whether the program was built for speed.
     package let isOptimized: Bool
 
-    /// How often the disk is tried.
-    private static let syncCount = 100
-
     /// Looks at the machine and tries the disk under a folder. Blocks the thread.
     ///
-    /// - Parameter program: the path of `lockkeeper`.
+    /// - Parameters:
+    ///   - program: the path of `lockkeeper`.
+    ///   - syncCount: how often the disk is tried.
     /// - Throws: ``SystemCallError`` where the folder cannot be written to.
-    package init(at folder: String, program: String) throws {
+    package init(at folder: String, program: String, syncCount: Int = 100) throws {
         let information = Self.text("/proc/cpuinfo").split(separator: "\n")
         let name = information.first { $0.hasPrefix("model name") }?.split(separator: ":").last
         processor = name.map { String($0.drop { $0 == " " }) } ?? "unknown processor"
@@ -39,7 +38,7 @@ package struct BenchMachine: Sendable, Hashable {
             ) ?? "unknown"
         sqliteVersion = Workspace.sqliteVersion
         fileSystem = try FileSystem.fileSystemKind(at: folder).name
-        sync = try Self.measureSync(in: folder)
+        sync = try Self.measureSync(in: folder, syncCount)
         commit = Self.commit(above: program)
         isOptimized = Self.wasOptimized
     }
@@ -73,14 +72,14 @@ package struct BenchMachine: Sendable, Hashable {
         writer.endObject()
     }
 
-    private static func measureSync(in folder: String) throws -> Duration {
+    private static func measureSync(in folder: String, _ count: Int) throws -> Duration {
         let path = "\(folder)/sync-trial"
         defer { _ = try? FileSystem.remove(path) }
         let file = try FileDescriptor(opening: path, [.create, .readWrite])
         let block = [UInt8](repeating: 1, count: 4096)
         let clock = SystemClock()
         var times: [Duration] = []
-        for _ in 0..<syncCount {
+        for _ in 0..<count {
             let start = clock.now()
             try file.write(block)
             try file.sync()
