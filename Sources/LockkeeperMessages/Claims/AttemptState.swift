@@ -129,9 +129,12 @@ struct AttemptState: Sendable, Hashable {
         }
     }
 
-    /// What was said of the newest attempt cannot be true: nobody knows what became of it, and trying
-    /// again would be answered alike, so that it is not tried again unasked.
-    mutating func contradict(because reason: String) {
+    /// What was said of an attempt cannot be true: nobody knows what became of it, and trying again would
+    /// be answered alike, so that it is not tried again unasked.
+    ///
+    /// - Parameter number: the attempt; `nil` where it is not known, because its claimer has ended.
+    mutating func contradict(_ number: Int64?, because reason: String) {
+        if let number, !isCurrent(number) { return }
         if phase == .waiting || phase == .attempting { phase = .unknown }
         retry = nil
         self.reason = reason

@@ -15,7 +15,7 @@ extension BatchMerge {
             var item = try outbox.openItem(clientID: clientID.bytes)
         else { return nil }
         guard let reason = try contradiction(of: message, clientID) else { return nil }
-        item.state.contradict(because: reason)
+        item.state.contradict(answeredAttempt, because: reason)
         try outbox.write(item.state, to: item.number)
         return reason
     }
@@ -89,6 +89,25 @@ extension BatchMerge {
             content: EventEncoder.line(.message(sent)),
             because: "it was confirmed as \(message.id), under which the server has another message"
         )
+    }
+
+    /// A place that the answer to an attempt named is another message's: what was confirmed stands at the
+    /// end again, until the server tells where it is.
+    ///
+    /// - Returns: whether the place is free now.
+    mutating func yield(_ seq: Int64, to writes: RegisterWrites<MessageField>, at index: Int) throws
+        -> Bool
+    {
+        guard writes.version > 0,
+            let holder = try table.holder(of: seq, in: conversations[index].row),
+            holder.row.registers.version(of: .seq) == 0,
+            holder.row.registers.version(of: .sender) == 0,
+            holder.row.registers[.clientID] != nil, !isSomebodyElses(holder.row)
+        else { return false }
+        var row = holder.row
+        row.forgetPlace()
+        try put(row, over: holder, at: index)
+        return true
     }
 
     /// A change of the account's own that the server has confirmed, as it is merged; `nil` where what is

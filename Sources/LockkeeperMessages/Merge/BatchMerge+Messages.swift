@@ -21,7 +21,8 @@ extension BatchMerge {
         }
         let isCleared = conversations[index].isCleared(message.sequence)
         if rules.seqIsUnique, let seq = message.sequence,
-            try table.isTaken(seq, in: row, byOtherThan: message.id.bytes)
+            try table.isTaken(seq, in: row, byOtherThan: message.id.bytes),
+            try !yield(seq, to: writes, at: index)
         {
             return try refuseTakenSeq(
                 isCleared ? nil : event,
@@ -146,7 +147,9 @@ extension BatchMerge {
         let (outcome, wasCut) = after.take(writes, keepsSenders: namesSender)
         let isWithoutContent =
             before.isWithoutContent || conversations[index].isCleared(after.leastSeq)
-        if rules.seqIsUnique, let seq = try seqTaken(by: after, before: before) {
+        if rules.seqIsUnique, let seq = try seqTaken(by: after, before: before),
+            try !yield(seq, to: writes, at: index)
+        {
             return try refuseTakenSeq(
                 isWithoutContent ? nil : event,
                 conversation: index,

@@ -21,6 +21,8 @@ struct BatchMerge {
     var effects: EffectDecisions
     /// Whether the account itself does what is merged, so that it is no news of the server's.
     let isOwnAct: Bool
+    /// The attempt whose answer is merged; `nil` where none is, or nobody knows which.
+    var answeredAttempt: Int64?
     var conversations: [ConversationState] = []
     private var conversationIndex: [[UInt8]: Int] = [:]
     private var latest: Int?

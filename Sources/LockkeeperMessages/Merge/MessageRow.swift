@@ -149,6 +149,13 @@ struct MessageRow: Equatable {
         registers.keep(only: MessageField.keptAfterRecall)
     }
 
+    /// Takes its place away, which it has from a confirmation, and which is another message's.
+    mutating func forgetPlace() {
+        registers.keep(only: MessageField.allCases.filter { $0 != .seq })
+        leastSeq = nil
+        mostSeq = nil
+    }
+
     /// Takes it out for good: it was deleted, cleared, or has expired (M-7).
     mutating func leave() {
         isGone = true

@@ -206,6 +206,21 @@ struct MessageTable {
         return false
     }
 
+    /// The message that is shown at a place.
+    func holder(of seq: Int64, in conversation: Int64) throws -> Stored? {
+        let select = try connection.statement(
+            """
+            SELECT * FROM lk_message
+            WHERE conversation = ?1 AND place = ?2 AND state IN (1, 2) AND state = 1 LIMIT 1
+            """
+        )
+        try select.bind(1, conversation)
+        try select.bind(2, seq)
+        guard try select.step() else { return nil }
+        defer { select.reset() }
+        return Stored(id: select.int64(0), row: try MessageRow(reading: select))
+    }
+
     /// The last placed message of a conversation.
     func summary(of conversation: Int64) throws(SQLiteError) -> Summary? {
         let select = try connection.statement(

@@ -275,7 +275,12 @@ extension MessageStore {
 
     /// Stores a message that the server has confirmed, at version 0; its item ends with it, unless the
     /// confirmation cannot be true.
-    func confirm(_ message: MessageEvent) async throws -> OutboxClaim.Confirmation {
+    ///
+    /// - Parameter attempt: which attempt's answer it is.
+    func confirm(
+        _ message: MessageEvent,
+        attempt: Int
+    ) async throws -> OutboxClaim.Confirmation {
         do throws(EventError) {
             try Event.message(message).validate(limits: rules.limits)
         } catch {
@@ -290,8 +295,9 @@ extension MessageStore {
                 durability: .durable,
                 waitMax: nil
             ) { [self] connection, topics in
-                try merge(closing: nil, onGap: .wait, on: connection, topics: &topics) {
-                    try $0.take(.message(message))
+                try merge(closing: nil, onGap: .wait, on: connection, topics: &topics) { merge in
+                    merge.answeredAttempt = Int64(attempt)
+                    try merge.take(.message(message))
                 }
             }
             return result.contradictions.first.map { .contradicted($0) } ?? .taken

@@ -70,7 +70,7 @@ public struct OutboxClaim: ~Copyable, Sendable {
         message.id = id
         message.sequence = sequence
         message.serverAt = serverAt
-        return try await store.confirm(message)
+        return try await store.confirm(message, attempt: item.attempt)
     }
 
     /// What a confirmation came to.

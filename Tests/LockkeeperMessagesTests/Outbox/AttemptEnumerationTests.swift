@@ -20,7 +20,7 @@ struct AttemptEnumerationTests {
     }
 
     private enum Answer: CaseIterable, Hashable {
-        case confirm, fail, park, unanswered, giveBack
+        case confirm, contradict, fail, park, unanswered, giveBack
     }
 
     private enum Step: Hashable {
@@ -159,6 +159,7 @@ struct AttemptEnumerationTests {
         case .confirm:
             guard hasActed else { return nil }
             next.hasEnded = true
+        case .contradict: next.state.contradict(attempt, because: "")
         case .fail:
             guard !hasActed else { return nil }
             _ = next.state.fail(

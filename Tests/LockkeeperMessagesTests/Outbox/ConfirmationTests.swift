@@ -164,6 +164,29 @@ struct ConfirmationTests {
         }
     }
 
+    @Test("a place that another message turns out to have: both are shown, nothing is put aside")
+    func placeOfLaterMessage() async throws {
+        try await withAccount { account in
+            let store = account.messages
+            for isKnown in [false, true] {
+                let (id, seq) = (isKnown ? "b2" : "b1", Int64(isKnown ? 20 : 10))
+                let clientID = try ClientID("k-\(id)")
+                // Of one of them something is known before its place is.
+                if isKnown { try await store.ingest([reaction(try MessageID(id), by: "eve")]) }
+                try await send("mine", clientID, by: store)
+                let own = try MessageID("own-\(id)")
+                #expect(try await claim(store).confirm(as: own, sequence: seq) == .taken)
+                try await store.ingest([message(try MessageID(id), seq: seq, "from bob")])
+                #expect(try await store.shown().suffix(2) == ["\(id):from bob", "\(own):mine"])
+                #expect(try await store.quarantine().isEmpty)
+                try await store.ingest([
+                    message(own, seq: seq + 1, "mine", from: "me") { $0.clientID = clientID }
+                ])
+                #expect(try await store.message(own, in: "c")?.sequence == seq + 1)
+            }
+        }
+    }
+
     // The answer that is kept as a packet because the session has ended is looked at too.
     @Test("a wrong confirmation that comes after the account was signed into again ends no item")
     func keptAsPacket() async throws {
