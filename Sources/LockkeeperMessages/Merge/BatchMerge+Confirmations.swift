@@ -26,18 +26,21 @@ extension BatchMerge {
     ) throws -> String? {
         let index = try conversation(message.conversation)
         let answer = "the answer names the id \(message.id), which is"
-        let isAnothers = try outbox.isSent(
-            message.id.bytes,
-            in: message.conversation.bytes,
-            asOtherThan: clientID.bytes
-        )
-        if isAnothers { return "\(answer) that of another message of one's own" }
         if let row = try table.find(message.id.bytes, in: conversations[index].row)?.row {
             let known = row.registers.bytes(.clientID)
             if let known, known != clientID.bytes {
                 return "\(answer) that of another message of one's own"
             }
             if isSomebodyElses(row) { return "\(answer) that of somebody else's message" }
+            // What was recalled or deleted has no client id any more; the outbox remembers it.
+            let isAnothers =
+                try known == nil
+                && outbox.isSent(
+                    message.id.bytes,
+                    in: message.conversation.bytes,
+                    asOtherThan: clientID.bytes
+                )
+            if isAnothers { return "\(answer) that of another message of one's own" }
             // The server's echo may leave the client id out. It has the same text then.
             if known == nil, row.state == .shown, row.registers.text(.body) != message.body {
                 return "\(answer) that of a message with another text"

@@ -42,9 +42,6 @@ CREATE TABLE lk_outbox (
 -- What is still to be done, by conversation and in its order.
 CREATE INDEX lk_outbox_open ON lk_outbox (conversation_id, id) WHERE phase < 4;
 
--- What messages of the account's own became: two of them are never one of the server's.
-CREATE INDEX lk_outbox_sent ON lk_outbox (conversation_id, message_id) WHERE phase = 4;
-
 -- Effects that are to be handed out, one row per message: `kind` 0 notify, 1 withdraw. `shown`: an
 -- attempt that had no answer may have shown it.
 CREATE TABLE lk_effect (

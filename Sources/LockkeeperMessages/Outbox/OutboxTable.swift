@@ -154,7 +154,8 @@ struct OutboxTable {
         return try rows(select).first
     }
 
-    /// Whether another message of the account's own is known under an id of the server's.
+    /// Whether another message of the account's own is known under an id of the server's. It looks through
+    /// what is remembered: it is asked seldom, and an index would cost each message of the account's own.
     func isSent(
         _ message: [UInt8],
         in conversation: [UInt8],
