@@ -265,46 +265,6 @@ struct FullDiskTests {
     }
 }
 
-extension FullDiskTests {
-    @Test(
-        "on a full disk a person still recalls, deletes, clears and purges, and then there is room"
-    )
-    func makingRoom() async throws {
-        let disk = try SmallDisk()
-        let root = disk.path + "/w"
-        let arguments = ["--root", root, "--account", "alice"]
-        let added = try await CommandRunner.run(
-            ["account", "add", "alice", "--activate", "--root", root]
-        )
-        try #require(added.status == .exited(0), "\(added.errorText)")
-        let text = String(repeating: "text ", count: 800)
-        func line(_ number: Int) -> String {
-            #"{"conversation":"c","id":"m\#(number)","seq":\#(number),"sender":"s","#
-                + #""sent_at":"2026-01-01T00:00:00Z","body":"\#(text)"}"# + "\n"
-        }
-        let full = try await CommandRunner.run(
-            ["ingest"] + arguments,
-            input: (1...4_000).map(line).joined()
-        )
-        #expect(full.status == .exited(74), "\(full.errorText)")
-        // Not one byte is left but for the reserve.
-        let rest = try FileDescriptor(opening: disk.path + "/rest", [.writeOnly, .create])
-        while true { do { try rest.write([UInt8](repeating: 1, count: 512)) } catch { break } }
-        let refused = try await CommandRunner.run(["ingest"] + arguments, input: line(9_000))
-        #expect(refused.status == .exited(74), "\(refused.errorText)")
-        for act in [
-            ["recall", "c", "m1"], ["delete", "c", "m2"], ["clear", "c", "300"], ["purge", "c"],
-        ] {
-            let done = try await CommandRunner.run(act + arguments)
-            #expect(done.status == .exited(0), "\(act) \(done.errorText)")
-        }
-        let stored = try await CommandRunner.run(["ingest"] + arguments, input: line(9_000))
-        #expect(stored.status == .exited(0), "\(stored.errorText)")
-        let check = try await CommandRunner.run(["check", "--deep"] + arguments)
-        #expect(check.status == .exited(0), "\(check.lines)")
-    }
-}
-
 extension CommandRunner {
     /// Runs the program with hardly any descriptors.
     fileprivate static func limited(

@@ -160,10 +160,7 @@ extension Workspace {
         try await work { workspace in
             let record = try workspace.registry.record(of: id)
             let folder = workspace.inboxFolder(of: record)
-            let place = workspace.paths.account(directory: record.directory).directory
-            guard try FileSystem.status(place) != nil else {
-                throw LockkeeperError.folderMissing(place, of: id)
-            }
+            try workspace.requireFolder(of: record)
             let file = PacketFile(
                 account: id,
                 birth: record.birth,
@@ -185,6 +182,19 @@ extension Workspace {
             }
             return KeptPacket(try kept.get(), file)
         }
+    }
+
+    /// Makes sure that an account's folder is there, before anything is done that would make a half of one.
+    ///
+    /// - Throws: ``LockkeeperError`` — `unknownAccount`; `fileMissing` where it is not.
+    package func requireFolder(of id: AccountID) async throws {
+        try await work { try $0.requireFolder(of: $0.registry.record(of: id)) }
+    }
+
+    private func requireFolder(of record: AccountRecord) throws {
+        let folder = paths.account(directory: record.directory).directory
+        guard try FileSystem.status(folder) == nil else { return }
+        throw LockkeeperError.folderMissing(folder, of: record.id)
     }
 
     /// Applies what waits for an account, if anything does and the account is active. Blocks. What

@@ -33,8 +33,8 @@ struct AccountAddCommand: Command {
             ),
             .value(
                 "authority",
-                "server|author|author-of-edits",
-                "who may edit and recall [server]"
+                "WHO",
+                "who may edit and recall: server, author, author-of-edits [server]"
             ),
             .flag("refuses-doubles", "the server refuses a second message with one client id"),
         ]

@@ -26,7 +26,8 @@ extension Workspace {
     ///   - page: the page that the packet makes up, if it makes up one.
     ///   - account: the account that the packet is for, active or not.
     ///   - waitMax: how long to try to store it; ``Limits/deliveryWaitMax`` by default.
-    /// - Throws: ``LockkeeperError`` — `unknownAccount`, `invalidInput`, `inboxFull`, `suspended`,
+    /// - Throws: ``LockkeeperError`` — `unknownAccount`, `fileMissing` where the account's folder is not
+    ///   there, `invalidInput`, `inboxFull`, `suspended`,
     ///   `diskFull`, `ioFailed`, `permissionDenied`; `CancellationError`.
     public func deliver(
         _ packet: [UInt8],
@@ -68,8 +69,8 @@ extension Workspace {
         waitMax: Duration?
     ) async throws -> Delivery {
         try check(packet.bytes, for: account)
-        // An unknown one is refused, and nothing of it is kept.
-        _ = try await self.account(account)
+        // An unknown one is refused, and nothing of it is kept; nor is anything where its folder is gone.
+        try await requireFolder(of: account)
         let reason: LockkeeperError.Code
         do {
             let delivery = try await within(waitMax ?? limits.deliveryWaitMax) { [self] in
