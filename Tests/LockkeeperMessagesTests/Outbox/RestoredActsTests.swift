@@ -113,6 +113,7 @@ struct RestoredActsTests {
         try await withAccount { account in
             let path = "\(account.test.root)/backup.db"
             account.test.wallClock.set(milliseconds: 1_800_000_000_000)
+            try await account.messages.ingest([message("m1", seq: 1)])
             _ = try await account.app.backUp("alice", to: path)
             var keys: [String] = []
             for _ in 1...2 {
