@@ -30,6 +30,8 @@ public final class AccountDatabase: Sendable {
     let packets: SessionInbox?
     private let requiredState: AccountState?
     private let ending: SessionEnding
+    /// Told of what a call fails with; says it better where the file is damaged.
+    private let noting: @Sendable (any Error) -> any Error
     private let isClosed = Atomic<Bool>(false)
 
     /// - Parameters:
@@ -49,7 +51,8 @@ public final class AccountDatabase: Sendable {
         limits: Limits,
         clock: any MonotonicClock,
         requiredState: AccountState?,
-        ending: SessionEnding
+        ending: SessionEnding,
+        noting: @escaping @Sendable (any Error) -> any Error
     ) {
         self.token = token
         self.store = store
@@ -64,6 +67,7 @@ public final class AccountDatabase: Sendable {
         self.clock = clock
         self.requiredState = requiredState
         self.ending = ending
+        self.noting = noting
     }
 
     /// A database that nobody refers to any more closes itself, whatever became of its session.
@@ -378,7 +382,7 @@ public final class AccountDatabase: Sendable {
         if let known = mapped as? LockkeeperError, ends.contains(known.code) {
             ending.end(known)
         }
-        return mapped
+        return noting(mapped)
     }
 }
 

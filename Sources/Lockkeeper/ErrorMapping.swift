@@ -211,7 +211,7 @@ enum ErrorMapping {
                 subject: subject,
                 explanation: error.description,
                 answer: .recover,
-                remedy: "Nothing was changed. Inspect it with 'lockkeeper check'.",
+                remedy: remedyForDamage,
                 cause: error
             )
         case .fenceWouldFall, .intentPending, .intentChanged:
@@ -225,6 +225,9 @@ enum ErrorMapping {
             )
         }
     }
+
+    private static let remedyForDamage =
+        "Nothing was changed. Inspect it with 'lockkeeper check', and mend it with 'lockkeeper repair'."
 
     /// A full disk and the like are no fault of the migration, and keep their codes.
     private static func failedMigration(
@@ -274,7 +277,7 @@ enum ErrorMapping {
                     "Look at the disk; what was not acknowledged may be lost."
                 )
             case .corrupt, .notADatabase:
-                (.damaged, .recover, "Nothing was changed. Inspect it with 'lockkeeper check'.")
+                (.damaged, .recover, remedyForDamage)
             case .cannotOpen, .readOnly:
                 (
                     .permissionDenied, .fixEnvironment,

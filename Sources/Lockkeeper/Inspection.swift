@@ -251,8 +251,10 @@ extension AccountFiles {
 
     private func findings(of kind: StoreKind, _ look: Look) throws -> [InspectionFinding] {
         let path = try path(of: kind)
+        // Before it is opened, which makes one.
+        let missing = try logFindings(path)
         do {
-            return try trustFindings(of: kind) + inspect(kind, at: path, look)
+            return try missing + trustFindings(of: kind) + inspect(kind, at: path, look)
         } catch StorageError.logModeChanged(_, let mode) {
             return [
                 InspectionFinding(
@@ -277,10 +279,27 @@ extension AccountFiles {
                     code: "not-a-store",
                     subject: path,
                     explanation: "\(error.description).",
-                    remedy: "Restore a backup, or put the file aside and fetch everything anew."
+                    remedy: repairRemedy
                 )
             ]
         }
+    }
+
+    /// Each of our files keeps its log when it is closed.
+    private func logFindings(_ path: String) throws -> [InspectionFinding] {
+        guard try FileSystem.status(path) != nil, try FileSystem.status(path + "-wal") == nil
+        else { return [] }
+        return [
+            InspectionFinding(
+                code: "log-missing",
+                subject: path,
+                explanation: "Its log is not there.",
+                remedy:
+                    "Where another program was the last to close it, the log went into the file and"
+                    + " nothing is lost. Otherwise what stood in it is. Put the file '-wal' back, or: "
+                    + repairRemedy
+            )
+        ]
     }
 
     private func trustFindings(of kind: StoreKind) throws -> [InspectionFinding] {
@@ -329,8 +348,14 @@ extension AccountFiles {
                 code: $0.code,
                 subject: $0.subject,
                 explanation: $0.explanation,
-                remedy: $0.remedy
+                remedy: $0.isDamage ? repairRemedy : $0.remedy
             )
         }
+    }
+
+    /// What to do about damage, as a sentence.
+    private var repairRemedy: String {
+        "Run 'lockkeeper repair \(attachment.account)', which saves what can be read and deletes"
+            + " nothing, or restore a backup."
     }
 }

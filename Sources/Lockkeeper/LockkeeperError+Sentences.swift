@@ -112,6 +112,23 @@ extension LockkeeperError {
         )
     }
 
+    static func damaged(
+        _ account: AccountID,
+        path: String,
+        _ error: LockkeeperError
+    ) -> LockkeeperError {
+        LockkeeperError(
+            .damaged,
+            subject: path,
+            explanation: error.explanation,
+            answer: .recover,
+            remedy:
+                "Nothing was changed. Repair account \(account), now or later: Workspace.repair(_:) or"
+                + " 'lockkeeper repair \(account)' saves what can be read and deletes nothing.",
+            cause: error.cause
+        )
+    }
+
     static func resync(_ account: AccountID, _ head: Position) -> LockkeeperError {
         LockkeeperError(
             .resync,

@@ -146,7 +146,10 @@ struct SessionBuilder {
             limits: workspace.limits,
             clock: workspace.clock,
             requiredState: isReadOnly ? nil : .active,
-            ending: ending
+            ending: ending,
+            noting: { [weak workspace, account = token.account, kind = opener.kind] error in
+                workspace?.noteDamage(error, account, kind) ?? error
+            }
         )
     }
 

@@ -109,7 +109,14 @@ extension Workspace {
     ///
     /// - Throws: ``LockkeeperError`` — `unknownAccount`, `accountInactive`.
     public func session(_ id: AccountID) async throws -> Session {
-        try await work { try $0.openSession(id) }
+        try await work { workspace in
+            do {
+                return try workspace.openSession(id)
+            } catch {
+                let mapped = ErrorMapping.map(error, subject: "account \(id)")
+                throw workspace.noteDamage(mapped, id, nil)
+            }
+        }
     }
 
     /// Opens an active account. Blocks.

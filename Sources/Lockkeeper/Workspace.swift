@@ -24,6 +24,7 @@ public final class Workspace: Sendable {
     let registry: RegistryHandle
     let membership: LockFileMembership
     let announcements: Announcements
+    let damage = DamageBoard()
     let hubSeat = HubSeat()
     let timer = DeadlineTimer(name: "lk-timer")
     let state = Mutex<State>(State())
@@ -223,6 +224,7 @@ public final class Workspace: Sendable {
         // Closing cannot fail; `blocking` only moves it off the cooperative pool.
         try? await blocking("lk-close") { [self] in hubSeat.close(self) }
         announcements.close()
+        damage.close()
         registry.retire()
     }
 

@@ -60,6 +60,9 @@ public struct WorkspaceStatus: Sendable, Hashable {
         /// What inspections found: each opening's, and those of the other levels when they were last
         /// run.
         public fileprivate(set) var inspections: [InspectionSummary]
+        /// The recovery of damaged files that was begun and is not at its end, as a sentence with its
+        /// phase; `nil` where there is none.
+        public fileprivate(set) var recovery: String?
         /// Why its files could not be looked at, as a sentence; `nil` where they could.
         public fileprivate(set) var problem: String?
     }
@@ -129,6 +132,7 @@ extension Workspace {
         let packets = try inboxFolder(of: record).entries()
         account.waitingPacketCount = packets.count { $0.parked == nil }
         account.parkedPacketCount = packets.count - account.waitingPacketCount
+        account.recovery = try registry.use { try $0.recovery(of: record.id)?.description }
         guard record.messagesFile > 0 else { return account }
         let patience = Deadline(after: Self.statusPatience, from: clock.now())
         let files: AccountFiles
@@ -229,6 +233,7 @@ extension WorkspaceStatus.Account {
             foreignProcesses: [],
             notes: [],
             inspections: [],
+            recovery: nil,
             problem: nil
         )
     }

@@ -16,6 +16,7 @@ import Synchronization
 ///     migrate ID       the same with a program that has a schema of its own, ``polls``
 ///     library ID       the same with a program that knows messages and settings
 ///     restore ID FILE  the same with a backup
+///     repair ID        the same with an account whose files are damaged
 ///     media ID         opens the account, then, in the middle of which it may die, adds a large file, gives
 ///                      it other content, and evicts it
 ///
@@ -66,6 +67,11 @@ enum TaskTool {
                     try await media.add("m", .bytes(Array(repeating: byte, count: 200_000)))
                 }
                 try await media.evict("m")
+                await workspace.close()
+            case ("repair", 3):
+                let workspace = try await open(root)
+                try arm(point, zone)
+                _ = try await workspace.repair(AccountID(words[1]))
                 await workspace.close()
             default: exit(64)
             }

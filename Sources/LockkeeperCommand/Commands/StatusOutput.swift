@@ -48,6 +48,7 @@ enum StatusOutput {
             }
             lines += account.notes.map { "  \($0)" }
             lines += account.inspections.map { "  \(line($0))" }
+            if let recovery = account.recovery { lines.append("  not finished: \(recovery)") }
             if let problem = account.problem { lines.append("  cannot be read: \(problem)") }
             lines += account.processes.map { "  \(line($0))" }
             lines += account.pins.map { "  \(line($0))" }
@@ -131,6 +132,7 @@ enum StatusOutput {
             writer.member("packets_waiting", account.waitingPacketCount)
             writer.member("packets_parked", account.parkedPacketCount)
             writer.member("notes", account.notes)
+            writer.member("recovery", account.recovery)
             writer.member("problem", account.problem)
             write(account.processes, into: &writer)
             write(account.inspections, into: &writer)

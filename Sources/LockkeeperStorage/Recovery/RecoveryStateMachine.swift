@@ -18,7 +18,7 @@ package enum RecoveryPhase: String, Sendable, Hashable, CaseIterable {
 }
 
 /// A recovery that was begun and is not at its end.
-package struct RecoveryIntent: Sendable, Hashable {
+package struct RecoveryIntent: Sendable, Hashable, CustomStringConvertible {
     /// The account.
     package let account: AccountID
     /// The name of the folder that the damaged files are moved to, within the account's `damaged/`.
@@ -48,6 +48,12 @@ package struct RecoveryIntent: Sendable, Hashable {
         self.missingLogs = missingLogs
         self.phase = phase
         self.beganAt = beganAt
+    }
+
+    /// The recovery in words.
+    package var description: String {
+        let kinds = damaged.keys.map(\.rawValue).sorted().joined(separator: " and ")
+        return "recovery of \(kinds), \(phase.rawValue); the damaged files are in damaged/\(folder)"
     }
 }
 
