@@ -34,7 +34,7 @@ struct AccountAddCommand: Command {
             .value(
                 "authority",
                 "WHO",
-                "who may edit and recall: server, author, author-of-edits [server]"
+                "who edits and recalls: server, author, author-of-edits [server]"
             ),
             .flag("refuses-doubles", "the server refuses a second message with one client id"),
         ]

@@ -10,8 +10,9 @@ struct ReadCommand: Command {
     static let details = """
         Moves the account's own read position up to and with a seq; 0 says that nothing is read and
         that this is known. A position only grows; a place above the last one that is known is refused,
-        because messages that nobody has seen would count as read when they come. The server is told by the outbox, where a newer
-        report supersedes an older one of the conversation. Prints the receipt, with the outbox's item.
+        because messages that nobody has seen would count as read when they come. The server is told by
+        the outbox, where a newer report supersedes an older one of the conversation. Prints the
+        receipt, with the outbox's item.
 
           lockkeeper read room-7 181
         """

@@ -42,6 +42,9 @@ CREATE TABLE lk_outbox (
 -- What is still to be done, by conversation and in its order.
 CREATE INDEX lk_outbox_open ON lk_outbox (conversation_id, id) WHERE phase < 4;
 
+-- What was sent and has its content still, by the message that it became: a recall takes the digest out.
+CREATE INDEX lk_outbox_digest ON lk_outbox (conversation_id, message_id) WHERE digest IS NOT NULL;
+
 -- Effects that are to be handed out, one row per message: `kind` 0 notify, 1 withdraw. `shown`: an
 -- attempt that had no answer may have shown it.
 CREATE TABLE lk_effect (

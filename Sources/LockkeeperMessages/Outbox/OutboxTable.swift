@@ -379,7 +379,7 @@ extension OutboxTable {
         let update = try connection.statement(
             """
             UPDATE lk_outbox SET digest = NULL
-            WHERE conversation_id = ?1 AND message_id = ?2 AND phase = 4 AND digest IS NOT NULL
+            WHERE conversation_id = ?1 AND message_id = ?2 AND digest IS NOT NULL
             """
         )
         try update.bind(1, text: conversation)

@@ -6,7 +6,8 @@ package import LockkeeperSQLite
 ///
 /// The set itself is never changed. Where its first page, or the 100 bytes of the header on it, must be
 /// written anew before SQLite reads the rest, that is done in a copy beside it, which is removed at the
-/// end.
+/// end. So is a file that was cut within a page: the copy ends before that page, because SQLite would
+/// take what is missing of it for zeros, and a text with zeros in it for one that was kept.
 ///
 /// | what is gone | what is taken |
 /// |---|---|
@@ -47,7 +48,8 @@ package struct DamagedStore {
         _ firstPages: FirstPages,
         _ environment: StoreEnvironment
     ) throws -> DamagedStore? {
-        if let connection = try read(path, environment) {
+        let isCut = try isCutWithinPage(path)
+        if !isCut, let connection = try read(path, environment) {
             return DamagedStore(connection: connection, structure: .own, copy: nil)
         }
         let copy = path + ".work"
@@ -55,6 +57,9 @@ package struct DamagedStore {
         guard try copyFiles(of: path, to: copy) >= pageByteCount else {
             try remove(copy)
             return nil
+        }
+        if isCut, let connection = try read(copy, environment) {
+            return DamagedStore(connection: connection, structure: .own, copy: copy)
         }
         for (structure, page) in try candidates(path, firstPages) {
             do {
@@ -182,9 +187,14 @@ package struct DamagedStore {
 
     // MARK: - The copy
 
-    /// Copies the database and its log.
+    private static func isCutWithinPage(_ path: String) throws -> Bool {
+        guard let status = try FileSystem.status(path) else { return false }
+        return !Int(status.size).isMultiple(of: pageByteCount)
+    }
+
+    /// Copies the database, as far as it has whole pages, and its log.
     ///
-    /// - Returns: the size of the database.
+    /// - Returns: the size of the copied database.
     private static func copyFiles(of path: String, to copy: String) throws -> Int {
         var size = 0
         for suffix in ["", "-wal"] {
@@ -197,7 +207,10 @@ package struct DamagedStore {
             while case let bytes = try source.readToEnd(limit: 1 << 20), !bytes.isEmpty {
                 try target.write(bytes)
             }
-            if suffix.isEmpty { size = Int(status.size) }
+            if suffix.isEmpty {
+                size = Int(status.size) / pageByteCount * pageByteCount
+                try target.truncate(to: Int64(size))
+            }
         }
         return size
     }
