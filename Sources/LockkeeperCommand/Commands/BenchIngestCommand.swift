@@ -10,7 +10,8 @@ struct BenchIngestCommand: BenchCommand {
         with everything that an app gets; as an import, of which nobody is told; and with the index
         of texts brought up to the messages all the while, which C has none of. Then the command
         'ingest' reads a file of event lines, beside the library with the same events decoded
-        beforehand, and the decoder alone. What is printed are messages in a second.
+        beforehand; the decoder alone; and the library with events that are known already, and with
+        events in disorder. What is printed are messages in a second.
 
           lockkeeper bench ingest --batch 100 --seconds 10 --file feed.ndjson --json
         """

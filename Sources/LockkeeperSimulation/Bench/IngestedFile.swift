@@ -20,36 +20,67 @@ struct IngestedFile {
     static func measure(_ plan: IngestPlan, at site: BenchSite) async throws -> [BenchFigure] {
         let path = try plan.file ?? make(plan.fileMessageCount, in: site.root)
         let file = IngestedFile(path: path, site: site)
-        var (decoded, library, command): ([Double], [Double], [Double]) = ([], [], [])
-        var shares: [Double] = []
+        var rates = Rates()
         for round in 0..<plan.repeatCount {
             let (lines, decoding) = try file.decode()
             let count = Double(lines.count)
-            decoded.append(count / decoding.secondCount)
+            rates.decoded.append(count / decoding.secondCount)
             // The one that goes first does not always go first.
             for isCommand in round.isMultiple(of: 2) ? [true, false] : [false, true] {
                 if isCommand {
                     let time = try await file.ingestByCommand(lines.count, plan.durability, round)
-                    command.append(count / time.secondCount)
-                    shares.append(decoding / time)
+                    rates.command.append(count / time.secondCount)
+                    rates.shares.append(decoding / time)
                 } else {
-                    let time = try await file.ingestByLibrary(lines, plan.durability, round)
-                    library.append(count / time.secondCount)
+                    let times = try await file.ingestByLibrary(lines, plan.durability, "\(round)")
+                    rates.library.append(count / times.first.secondCount)
+                    rates.known.append(count / times.again.secondCount)
                 }
             }
-            site.note("a file: \(number(command[round]))/s by the command")
+            var generator = SeededGenerator(seed: UInt64(round))
+            let times = try await file.ingestByLibrary(
+                lines.shuffled(using: &generator),
+                plan.durability,
+                "\(round)-disorder"
+            )
+            rates.disorder.append(count / times.first.secondCount)
+            site.note("a file: \(number(rates.command[round]))/s by the command")
         }
-        return [
-            BenchFigure(
-                "events of a file, decoded and stored by the command",
-                .perSecond,
-                command,
-                against: library,
-                budget: .atLeast(0.5)
-            ),
-            BenchFigure("events of a file, decoded alone", .perSecond, decoded),
-            BenchFigure("decoding, of the command's time", .share, shares),
-        ]
+        return rates.figures
+    }
+
+    /// Events in a second, round by round.
+    private struct Rates {
+        var decoded: [Double] = []
+        var library: [Double] = []
+        var command: [Double] = []
+        /// Of the command's time, what decoding takes by itself.
+        var shares: [Double] = []
+        /// Each event comes a second time.
+        var known: [Double] = []
+        /// Events come in an order drawn by chance.
+        var disorder: [Double] = []
+
+        var figures: [BenchFigure] {
+            [
+                BenchFigure(
+                    "events of a file, decoded and stored by the command",
+                    .perSecond,
+                    command,
+                    against: library,
+                    budget: .atLeast(0.5)
+                ),
+                BenchFigure("events of a file, decoded alone", .perSecond, decoded),
+                BenchFigure("decoding, of the command's time", .share, shares),
+                BenchFigure(
+                    "events that are known already",
+                    .perSecond,
+                    known,
+                    against: library
+                ),
+                BenchFigure("events in disorder", .perSecond, disorder, against: library),
+            ]
+        }
     }
 
     /// Makes a log of messages and gives its path.
@@ -89,17 +120,21 @@ struct IngestedFile {
         return (lines, time)
     }
 
+    /// Stores decoded lines in a store of their own, and then all of them once more.
     private func ingestByLibrary(
         _ lines: [DecodedLine],
         _ durability: Durability,
-        _ round: Int
-    ) async throws -> Duration {
-        try await site.withFolder("library-\(round)") { folder in
+        _ name: String
+    ) async throws -> (first: Duration, again: Duration) {
+        try await site.withFolder("library-\(name)") { folder in
             try await BenchWorker.makeAccount(in: folder)
             return try await BenchWorker.withStore(in: folder) { store in
                 let start = clock.now()
                 try await Self.ingest(lines, into: store, durability)
-                return clock.now().duration(since: start)
+                let middle = clock.now()
+                try await Self.ingest(lines, into: store, durability)
+                let again = clock.now().duration(since: middle)
+                return (middle.duration(since: start), again)
             }
         }
     }
