@@ -164,24 +164,30 @@ struct BenchProcessTests {
     func command() async throws {
         let folder = try TemporaryFolder()
         let result = try await CommandRunner.run([
-            "bench", "helper", "--starts", "1", "--messages", "100", "--repeat", "1", "--json",
+            "bench", "page", "--messages", "200", "--pages", "5", "--repeat", "1", "--json",
             "--report", folder.path("page.html"),
         ])
         #expect(result.status == .exited(0), "\(result.errorText)")
         let printed = try PrintedObject(try #require(result.lines.last))
-        #expect(printed.string("scenario") == "helper")
+        #expect(printed.string("scenario") == "page")
         let machine = try printed.object("machine")
         #expect(machine.string("file_system") != nil && machine.string("sqlite") != nil)
-        #expect(printed.objects("figures").count == 2)
+        #expect(printed.objects("figures").count == 4)
         let page = try FileSystem.contents(of: folder.path("page.html"))
-        #expect(String(decoding: page, as: UTF8.self).contains("start, commit one message durably"))
+        #expect(String(decoding: page, as: UTF8.self).contains("on the reader's thread, p50"))
     }
 
     private static func withSite<Value>(_ body: (BenchSite) async throws -> Value) async throws
         -> Value
     {
         let root = "/tmp/lk-bench-\(String(UInt64.random(in: 0 ... .max), radix: 36))"
-        let site = try BenchSite(program: CommandRunner.program, root: root) { _ in }
+        // The program that is tested may lie elsewhere; the one in C lies beside the tests.
+        let tests = FileSystem.directory(of: Environment.programPath ?? ".")
+        let site = try BenchSite(
+            program: CommandRunner.program,
+            root: root,
+            baseline: "\(tests)/lockkeeper-baseline"
+        ) { _ in }
         defer { try? FileSystem.removeTree(root) }
         return try await body(site)
     }

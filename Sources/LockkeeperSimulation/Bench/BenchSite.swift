@@ -4,6 +4,8 @@ import LockkeeperPlatform
 package struct BenchSite: Sendable {
     /// The path of `lockkeeper`, whose processes are measured.
     let program: String
+    /// The path of the program in C that does what a helper does.
+    let baseline: String
     /// An empty folder on the disk that is measured, by its canonical path.
     let root: String
     /// Told of each measurement as it is made.
@@ -13,14 +15,18 @@ package struct BenchSite: Sendable {
     ///
     /// - Parameters:
     ///   - root: an empty folder on the disk that is to be measured.
+    ///   - baseline: the path of the program in C; `nil`: it lies beside `lockkeeper`.
     /// - Throws: ``SystemCallError`` where the folder cannot be made.
     package init(
         program: String,
         root: String,
+        baseline: String? = nil,
         note: @escaping @Sendable (String) -> Void
     ) throws {
         try FileSystem.makeDirectory(root, mode: 0o700)
         self.program = program
+        let folder = FileSystem.directory(of: program)
+        self.baseline = baseline ?? "\(folder)/lockkeeper-baseline"
         self.root = try FileSystem.canonicalPath(root)
         self.note = note
     }

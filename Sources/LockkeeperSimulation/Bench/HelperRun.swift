@@ -11,8 +11,6 @@ package struct HelperRun: Sendable {
     private let site: BenchSite
     private let clock = SystemClock()
 
-    /// The program in C, which is built beside `lockkeeper`.
-    static let baselineName = "lockkeeper-baseline"
     /// The memory that a helper may need, in MiB: what a system gives to one that is woken by a push.
     private static let memoryBudget = 24.0
 
@@ -33,10 +31,9 @@ package struct HelperRun: Sendable {
     ///
     /// - Throws: ``SimulationError`` when a program fails or the one in C is missing.
     package func run() async throws -> BenchReport {
-        let baseline = "\(FileSystem.directory(of: site.program))/\(Self.baselineName)"
-        guard try FileSystem.status(baseline) != nil else {
+        guard try FileSystem.status(site.baseline) != nil else {
             throw SimulationError.unusableInput(
-                path: baseline,
+                path: site.baseline,
                 reason: "it is not there; 'swift build' makes it beside lockkeeper"
             )
         }
@@ -48,7 +45,7 @@ package struct HelperRun: Sendable {
                 try await BenchWorker.makeAccount(in: folder)
                 var times: (inC: [Duration], own: [Duration]) = ([], [])
                 for number in 0..<startCount {
-                    times.inC.append(try time(of: baseline, [plain, "\(number)"]))
+                    times.inC.append(try time(of: site.baseline, [plain, "\(number)"]))
                     let path = "\(folder)/event"
                     // A conversation of its own for each, as those in C have.
                     var messages = BenchMessages(number: number)
