@@ -34,7 +34,7 @@ struct AccountAddCommand: Command {
             .value(
                 "authority",
                 "WHO",
-                "who edits and recalls: server, author, author-of-edits [server]"
+                "server, author or author-of-edits decides [server]"
             ),
             .flag("refuses-doubles", "the server refuses a second message with one client id"),
         ]
