@@ -111,6 +111,13 @@ struct LogProcessTests {
         #expect(check.errorText.contains("the exclusion of checkpoints is on"))
         program.send(Array("\n".utf8))
         _ = await program.end()
+        // It was the last to close, and took the log away. That nothing was lost with it nobody can
+        // see, so it is said, until somebody opens the account again.
+        let after = try await workspace.run(["check", "--json"])
+        #expect(after.status == .exited(1), "\(after.errorText)")
+        let codes = try after.lines.map { try PrintedObject($0).string("code") }
+        #expect(codes == ["log-missing"])
+        #expect(try await workspace.ingest(messages(11...11)).status == .exited(0))
         try await workspace.expectSound()
     }
 
