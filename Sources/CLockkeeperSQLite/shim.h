@@ -31,4 +31,10 @@ static inline int lk_sqlite_sync_log(sqlite3 *db) {
   if (!log || !log->pMethods) return SQLITE_NOTFOUND;
   return log->pMethods->xSync(log, SQLITE_SYNC_NORMAL);
 }
+
+// Has CREATE TABLE describe the b-tree whose first page is given, without a change of the file, while on;
+// turned off with a page, it forgets what was described. sqlite3_test_control is variadic.
+static inline int lk_sqlite_impostor(sqlite3 *db, int on, int page) {
+  return sqlite3_test_control(SQLITE_TESTCTRL_IMPOSTER, db, "main", on, page);
+}
 #endif

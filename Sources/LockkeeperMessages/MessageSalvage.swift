@@ -16,8 +16,8 @@ enum MessageSalvage {
         indexReadings: [
             SalvagePlan.IndexReading(
                 of: "lk_conversation",
-                ["conversation_id"],
                 through: "sqlite_autoindex_lk_conversation_1",
+                ["conversation_id"],
                 completion: """
                     INSERT INTO lk_conversation (id, conversation_id) VALUES (?1, ?2)
                     ON CONFLICT DO NOTHING
@@ -25,11 +25,24 @@ enum MessageSalvage {
             ),
             SalvagePlan.IndexReading(
                 of: "lk_message",
-                ["conversation", "message_id"],
                 through: "sqlite_autoindex_lk_message_1",
+                ["conversation", "message_id"],
                 completion: """
                     INSERT INTO lk_message (id, conversation, message_id, state, version)
                     VALUES (?1, ?2, ?3, 0, 0) ON CONFLICT DO NOTHING
+                    """
+            ),
+            // Of what is neither shown nor waits, a message that was deleted above all: it must not
+            // come again.
+            SalvagePlan.IndexReading(
+                of: "lk_message",
+                through: "lk_message_hidden",
+                ["conversation", "place"],
+                except: "lk_message_waiting",
+                isOfMade: true,
+                completion: """
+                    UPDATE lk_message SET state = 4, seq = nullif(?3, 9223372036854775807)
+                    WHERE id = ?1
                     """
             ),
         ],

@@ -20,7 +20,9 @@ package struct DamagedStore {
     package let connection: Connection
     /// Where its structure came from.
     package let structure: SalvageReport.Structure
-    private let copy: String?
+    /// The database file that is read: of the set, or of the copy of it.
+    let path: String
+    private let isCopy: Bool
 
     private static let pageByteCount = 4096
 
@@ -50,7 +52,12 @@ package struct DamagedStore {
     ) throws -> DamagedStore? {
         let isCut = try isCutWithinPage(path)
         if !isCut, let connection = try read(path, environment) {
-            return DamagedStore(connection: connection, structure: .own, copy: nil)
+            return DamagedStore(
+                connection: connection,
+                structure: .own,
+                path: path,
+                isCopy: false
+            )
         }
         let copy = path + ".work"
         try remove(copy)
@@ -59,7 +66,7 @@ package struct DamagedStore {
             return nil
         }
         if isCut, let connection = try read(copy, environment) {
-            return DamagedStore(connection: connection, structure: .own, copy: copy)
+            return DamagedStore(connection: connection, structure: .own, path: copy, isCopy: true)
         }
         for (structure, page) in try candidates(path, firstPages) {
             do {
@@ -70,7 +77,12 @@ package struct DamagedStore {
             try FileSystem.remove(copy + "-shm")
             guard let connection = try read(copy, environment) else { continue }
             if structure == .header || isOfThisFile(connection) {
-                return DamagedStore(connection: connection, structure: structure, copy: copy)
+                return DamagedStore(
+                    connection: connection,
+                    structure: structure,
+                    path: copy,
+                    isCopy: true
+                )
             }
             try connection.close()
         }
@@ -81,7 +93,7 @@ package struct DamagedStore {
     /// Closes the connection and removes the copy.
     package func close() throws {
         try connection.close()
-        if let copy { try Self.remove(copy) }
+        if isCopy { try Self.remove(path) }
     }
 
     // MARK: - Opening

@@ -9,6 +9,19 @@
 struct RowIDGaps {
     /// Ranges that were given up.
     private(set) var lost: [ClosedRange<Int64>] = []
+    /// The same, those that touch as one.
+    var lostRanges: [ClosedRange<Int64>] {
+        var ranges: [ClosedRange<Int64>] = []
+        for range in lost.sorted(by: { $0.lowerBound < $1.lowerBound }) {
+            if let last = ranges.last, last.upperBound &+ 1 == range.lowerBound {
+                ranges[ranges.count - 1] = last.lowerBound...range.upperBound
+            } else {
+                ranges.append(range)
+            }
+        }
+        return ranges
+    }
+
     private var open: [ClosedRange<Int64>] = []
     private var first = 0
     private var triesLeft: Int

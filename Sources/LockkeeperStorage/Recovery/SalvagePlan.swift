@@ -14,35 +14,39 @@ package struct SalvagePlan: Sendable {
         case derived
     }
 
-    /// What an index still tells of rows that its table does not.
-    ///
-    /// Both statements go over the index alone, one in its order and one against it, so that a page
-    /// that is damaged in the middle is met from both sides. The first column is the row's id.
+    /// What an index still tells of rows that its table does not. It is read by itself, from both ends,
+    /// so that a page of it that is damaged is met from either side.
     package struct IndexReading: Sendable {
         let table: String
-        let ascending: String
-        let descending: String
+        let index: String
+        let columns: [String]
+        let exceptions: String?
+        let isOfMade: Bool
         let completion: String
 
         /// A reading of its parts.
         ///
         /// - Parameters:
-        ///   - columns: what is read, after the row id.
-        ///   - index: an index of the table, of which the columns are all that is needed.
-        ///   - completion: the statement that makes a row of what was read, `?1` being the row id; it
-        ///     leaves rows alone that are there.
+        ///   - columns: all columns of the index, in its order.
+        ///   - exceptions: another index on the first of these columns: rows that it holds are left out,
+        ///     and where it cannot be read to its end nothing is read.
+        ///   - isOfMade: whether only rows are completed that an earlier reading of the table made.
+        ///   - completion: the statement that makes or completes a row: `?1` is the row id, then come the
+        ///     columns. It leaves rows alone that could be read.
         package init(
             of table: String,
-            _ columns: [String],
             through index: String,
+            _ columns: [String],
+            except exceptions: String? = nil,
+            isOfMade: Bool = false,
             completion: String
         ) {
             self.table = table
+            self.index = index
+            self.columns = columns
+            self.exceptions = exceptions
+            self.isOfMade = isOfMade
             self.completion = completion
-            let list = columns.joined(separator: ", ")
-            let select = "SELECT rowid, \(list) FROM \(table) INDEXED BY \(index) ORDER BY "
-            ascending = select + list
-            descending = select + columns.map { "\($0) DESC" }.joined(separator: ", ")
         }
     }
 

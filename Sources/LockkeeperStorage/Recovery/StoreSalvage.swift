@@ -73,6 +73,9 @@ package struct StoreSalvage {
     ) throws -> SalvageReport {
         var report = SalvageReport(kind)
         report.log = log
+        if log == .read, let source, try LogFrames(of: source.path + "-wal").isCutShort {
+            report.log = .damaged
+        }
         report.structure = source?.structure ?? .none
         try StoreFile.reserve(path)
         let target = try StoreFile.connect(
@@ -92,7 +95,7 @@ package struct StoreSalvage {
             let schema = try structure(of: source)
             try schema.makeTables(in: target)
             if let source {
-                try copy(schema, source.connection, into: target, &report)
+                try copy(schema, source, into: target, &report)
             } else {
                 report.tables = schema.tables.map { lostTable($0.name) }
             }
@@ -139,65 +142,112 @@ package struct StoreSalvage {
 
     private func copy(
         _ schema: SchemaTexts,
-        _ source: Connection,
+        _ source: DamagedStore,
         into target: Connection,
         _ report: inout SalvageReport
     ) throws {
         let order: [SalvagePlan.TableClass] = [.irreplaceable, .refetched, .derived]
         let tables = order.flatMap { tableClass in
-            schema.tables.filter { plan.tableClass(of: $0.name) == tableClass }
+            schema.tables.filter { plan.tableClass(of: $0.name) == tableClass }.map(\.name)
         }
-        var partial: [String: Set<Int64>] = [:]
+        var salvages: [String: TableSalvage] = [:]
         for (index, table) in tables.enumerated() {
             let now = Progress(tablesDone: index, tableCount: tables.count)
             try progress(now)
-            let tableClass = plan.tableClass(of: table.name)
-            if tableClass == .derived {
-                report.tables.append(SalvageReport.Table(table.name, .derived))
-                continue
-            }
+            if plan.tableClass(of: table) == .derived { continue }
             try target.begin(.immediate)
-            report.tables.append(
-                try copy(table.name, tableClass, source, target) { try progress(now) }
-            )
+            salvages[table] = try copy(table, source.connection, target) { try progress(now) }
             try target.commit()
         }
-        try copyCounters(source, into: target)
+        try copyOrphans(Array(salvages.values), source, into: target)
+        report.tables = tables.map { table in
+            if let salvage = salvages[table] { return salvage.report }
+            return plan.tableClass(of: table) == .derived
+                ? SalvageReport.Table(table, .derived) : lostTable(table)
+        }
+        try copyCounters(source.connection, into: target)
+        let partial = try readIndexes(source.connection, into: target, &report)
+        try removeOrphans(target, partial, &report)
+    }
+
+    /// Copies rows of pages to which no tree leads any more, where one table alone can have missed them.
+    private func copyOrphans(
+        _ salvages: [TableSalvage],
+        _ source: DamagedStore,
+        into target: Connection
+    ) throws {
+        let lacking = salvages.filter(\.hasGaps)
+        if lacking.isEmpty { return }
+        var roots: [Int64] = []
+        let select = try source.connection.prepare(
+            "SELECT rootpage FROM sqlite_schema WHERE rootpage > 0"
+        )
+        while try select.step() { roots.append(select.int64(0)) }
+        try target.begin(.immediate)
+        for leaf in try RawPages(of: source.path).orphans(roots: roots) {
+            let owners = lacking.filter { $0.misses(leaf) }
+            if owners.count == 1 { try owners[0].copy(leaf) }
+        }
+        try target.commit()
+        try source.connection.removeImpostors()
+    }
+
+    /// Completes what tables lost with what indexes still tell.
+    ///
+    /// - Returns: the row ids of what is there in part, by table.
+    private func readIndexes(
+        _ source: Connection,
+        into target: Connection,
+        _ report: inout SalvageReport
+    ) throws -> [String: Set<Int64>] {
+        var partial: [String: Set<Int64>] = [:]
         for reading in plan.indexReadings {
             guard let index = report.tables.firstIndex(where: { $0.name == reading.table }),
                 report.tables[index].lostCount != 0
             else { continue }
             try target.begin(.immediate)
-            let rows = try read(reading, source, into: target)
-            partial[reading.table, default: []].formUnion(rows)
-            report.tables[index].partialCount = Int64(partial[reading.table]?.count ?? 0)
+            let completion = try target.prepare(reading.completion)
+            try IndexReader(reading, source).forEach { row in
+                guard case .integer(let id) = row[0] else { return }
+                if reading.isOfMade, partial[reading.table]?.contains(id) != true { return }
+                do throws(SQLiteError) {
+                    try completion.bind(row)
+                    try completion.run()
+                } catch {
+                    guard .constraint ~= error.code else { throw error }
+                    return
+                }
+                if target.changes == 1 { partial[reading.table, default: []].insert(id) }
+            }
             try target.commit()
+            try source.removeImpostors()
+            report.tables[index].partialCount = Int64(partial[reading.table]?.count ?? 0)
         }
-        try removeOrphans(target, partial, &report)
+        return partial
     }
 
+    /// - Returns: `nil` where the damaged file has no such table, or not as it should be.
     private func copy(
         _ table: String,
-        _ tableClass: SalvagePlan.TableClass,
         _ source: Connection,
         _ target: Connection,
         _ progress: @escaping () throws -> Void
-    ) throws -> SalvageReport.Table {
+    ) throws -> TableSalvage? {
         let salvage: TableSalvage
         do throws(SQLiteError) {
             salvage = try TableSalvage(
                 table,
-                tableClass,
+                plan.tableClass(of: table),
                 from: source,
                 into: target,
                 progress: progress
             )
         } catch {
-            // The damaged file has no such table, or not as it should be.
             guard error.isOfUnreadablePage || .error ~= error.code else { throw error }
-            return lostTable(table)
+            return nil
         }
-        return try salvage.run()
+        try salvage.run()
+        return salvage
     }
 
     private func lostTable(_ name: String) -> SalvageReport.Table {
@@ -233,39 +283,6 @@ package struct StoreSalvage {
                 try statement.run()
             }
         }
-    }
-
-    private func read(
-        _ reading: SalvagePlan.IndexReading,
-        _ source: Connection,
-        into target: Connection
-    ) throws -> Set<Int64> {
-        var rows: Set<Int64> = []
-        let completion = try target.prepare(reading.completion)
-        for sql in [reading.ascending, reading.descending] {
-            guard let select = try? source.prepare(sql) else { return rows }
-            var isAtEnd = false
-            do throws(SQLiteError) {
-                while try select.step() {
-                    let row = select.int64(0)
-                    if rows.contains(row) { continue }
-                    do throws(SQLiteError) {
-                        try completion.bind((0..<select.columnCount).map { select.value($0) })
-                        try completion.run()
-                    } catch {
-                        guard .constraint ~= error.code else { throw error }
-                        continue
-                    }
-                    if target.changes == 1 { rows.insert(row) }
-                }
-                isAtEnd = true
-            } catch {
-                guard error.isOfUnreadablePage else { throw error }
-            }
-            select.reset()
-            if isAtEnd { break }
-        }
-        return rows
     }
 
     /// Takes out rows that belong to rows that are gone, until none is left.
@@ -372,7 +389,9 @@ package struct StoreSalvage {
         at generation: Generation,
         _ state: AccountState
     ) throws -> SalvageReport? {
-        guard source.structure == .own, let counts = try wholeTables(of: source.connection)
+        guard source.structure == .own,
+            try !LogFrames(of: source.path + "-wal").isCutShort,
+            let counts = try wholeTables(of: source.connection)
         else { return nil }
         let deadline = Deadline(after: .seconds(5), from: environment.clock.now())
         do {

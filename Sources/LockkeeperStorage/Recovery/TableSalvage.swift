@@ -12,7 +12,7 @@ import LockkeeperSQLite
 /// comes out of its order stands on a page that belongs elsewhere, and counts as a page that cannot be
 /// read.
 struct TableSalvage {
-    private let name: String
+    let name: String
     private let tableClass: SalvagePlan.TableClass
     private let source: Connection
     private let target: Connection
@@ -26,8 +26,16 @@ struct TableSalvage {
     private final class Counts {
         var kept: Int64 = 0
         var unusable: Int64 = 0
+        /// How many of the kept ones come from pages that no tree leads to.
+        var orphaned: Int64 = 0
+        /// Ranges of row ids in which no row could be read.
+        var lost: [ClosedRange<Int64>] = []
+        var unread = Unread()
     }
     private let counts = Counts()
+    private let facts: IndexFacts
+    /// The columns that stand in a row, in their order, and which of them is the row id.
+    private let stored: (names: [String], rowID: String?)
 
     /// - Parameter progress: called after each few hundred rows; what it throws ends the work.
     init(
@@ -56,17 +64,22 @@ struct TableSalvage {
                 + " VALUES (\(parameters)) ON CONFLICT DO NOTHING"
         )
         addsRowID = hasRowIDs && !here.rowIDIsColumn
+        facts = IndexFacts(of: name, source)
+        stored = (there.stored, there.rowIDIsColumn ? there.keys.first : nil)
     }
 
     private let addsRowID: Bool
 
-    /// Copies the rows.
+    /// Copies the rows, and compares them.
     ///
     /// - Throws: ``SQLiteError`` where the new file cannot be written.
-    func run() throws -> SalvageReport.Table {
-        let facts = IndexFacts(of: name, source)
-        let gaps = hasRowIDs ? try copyByRowID(facts) : try copyFromBothEnds()
+    func run() throws {
+        counts.unread = hasRowIDs ? try copyByRowID() : try copyFromBothEnds()
         try compare()
+    }
+
+    /// What was kept and what was lost.
+    var report: SalvageReport.Table {
         var report = SalvageReport.Table(name, tableClass)
         report.isCompared = true
         report.keptCount = counts.kept
@@ -74,15 +87,47 @@ struct TableSalvage {
         if let count = facts.rowCount {
             report.lostCount = max(0, count - counts.kept)
             report.lostCountMax = report.lostCount
-        } else if gaps.isEmpty {
+        } else if counts.unread.isEmpty {
             // What looked like rows and broke the rules may have been some.
             report.lostCount = counts.unusable == 0 ? 0 : nil
             report.lostCountMax = counts.unusable
         } else {
             report.lostCount = nil
-            report.lostCountMax = gaps.rowCountMax
+            report.lostCountMax = counts.unread.rowCountMax.map { max(0, $0 - counts.orphaned) }
         }
         return report
+    }
+
+    // MARK: - Pages that no tree leads to
+
+    /// Whether rows are missing that may stand on such pages.
+    var hasGaps: Bool { !counts.lost.isEmpty }
+
+    /// Whether a page holds rows that this table misses: all of its row ids lie in one gap, and its rows
+    /// have as many columns.
+    func misses(_ leaf: RawPages.Leaf) -> Bool {
+        leaf.columnCount == stored.names.count
+            && counts.lost.contains {
+                $0.contains(leaf.rows.lowerBound) && $0.contains(leaf.rows.upperBound)
+            }
+    }
+
+    /// Copies the rows of such a page.
+    func copy(_ leaf: RawPages.Leaf) throws {
+        let impostor = "lk_impostor_\(leaf.number)"
+        let list = stored.names.map { name in
+            name == stored.rowID ? "\(quoted(name)) INTEGER PRIMARY KEY" : quoted(name)
+        }
+        let definition = "CREATE TABLE \(impostor) (\(list.joined(separator: ", ")))"
+        let before = counts.kept
+        for direction in [Scan.Direction.up, .down] {
+            try source.replaceImpostors(of: leaf.number, definition)
+            let scan = try Scan(direction, keys, columns, of: impostor, source)
+            if case .complete = try copy(scan, leaf.rows) { break }
+        }
+        try source.replaceImpostors(of: leaf.number, definition)
+        try compare(with: impostor, in: leaf.rows)
+        counts.orphaned += counts.kept - before
     }
 
     /// What could not be read of a table.
@@ -123,7 +168,7 @@ struct TableSalvage {
 
     // MARK: - By row ids
 
-    private func copyByRowID(_ facts: IndexFacts) throws -> Unread {
+    private func copyByRowID() throws -> Unread {
         let up = try Scan(.up, keys, columns, of: name, source)
         let down = try Scan(.down, keys, columns, of: name, source)
         guard case .stopped(let lowest) = try copy(up, .min ... .max) else { return Unread() }
@@ -146,6 +191,7 @@ struct TableSalvage {
             }
             try progress()
         }
+        counts.lost = gaps.lostRanges
         let width = gaps.lost.reduce(Int64(0)) { sum, gap in
             let (width, first) = gap.upperBound.subtractingReportingOverflow(gap.lowerBound)
             let (sum, second) = sum.addingReportingOverflow(first ? .max : width &+ 1)
@@ -241,14 +287,19 @@ struct TableSalvage {
 
     /// Reads every row back and compares it with the one in the damaged file. One that is another is
     /// rubbish that looked like a row, of which the new table made something else.
-    private func compare() throws {
+    ///
+    /// - Parameters:
+    ///   - table: where the rows came from; the table itself where it is not given.
+    ///   - rows: the row ids that are looked at; all where they are not given.
+    private func compare(with table: String? = nil, in rows: ClosedRange<Int64>? = nil) throws {
         let list = (keys + columns).map { $0 == "rowid" ? $0 : quoted($0) }.joined(separator: ", ")
         let condition = keys.enumerated().map { index, key in
             "\(key == "rowid" ? key : quoted(key)) = ?\(index + 1)"
         }.joined(separator: " AND ")
-        let new = try target.prepare("SELECT \(list) FROM \(quoted(name))")
+        let part = rows.map { " WHERE rowid BETWEEN \($0.lowerBound) AND \($0.upperBound)" } ?? ""
+        let new = try target.prepare("SELECT \(list) FROM \(quoted(name))\(part)")
         let old = try source.prepare(
-            "SELECT \(list) FROM \(quoted(name))\(hasRowIDs ? " NOT INDEXED" : "")"
+            "SELECT \(list) FROM \(quoted(table ?? name))\(hasRowIDs ? " NOT INDEXED" : "")"
                 + " WHERE \(condition)"
         )
         var others: [[SQLValue]] = []
@@ -347,6 +398,8 @@ private struct IndexFacts {
 /// The columns of a table.
 private struct TableShape {
     private(set) var columns: [String] = []
+    /// Those that stand in a row: generated ones may not.
+    private(set) var stored: [String] = []
     private(set) var keys: [String] = []
     private(set) var hasRowIDs = true
     private(set) var rowIDIsColumn = false
@@ -361,6 +414,11 @@ private struct TableShape {
                 numbered.append((info.int64(5), info.string(1)))
                 types.append(info.string(2).uppercased())
             }
+        }
+        let all = try connection.prepare("PRAGMA table_xinfo(\(quoted(table)))")
+        while try all.step() {
+            // 2: generated, and computed where it is read.
+            if all.int64(6) != 2 { stored.append(all.string(1)) }
         }
         keys = numbered.sorted { $0.0 < $1.0 }.map(\.1)
         hasRowIDs = (try? connection.prepare("SELECT rowid FROM \(quoted(table))")) != nil
