@@ -268,7 +268,7 @@ let package = Package(
             "LockkeeperProcessTests",
             [
                 "LockkeeperTestSupport", "LockkeeperDomain", "LockkeeperPlatform",
-                "LockkeeperCrypto", "Lockkeeper",
+                "LockkeeperSQLite", "LockkeeperCrypto", "Lockkeeper",
                 "LockkeeperMessages", "LockkeeperState", "LockkeeperTesting",
                 "LockkeeperSimulation", "LockkeeperCommand",
             ]

@@ -105,7 +105,8 @@ enum SearchInspection {
             code: "search.out-of-step",
             subject: "search index",
             explanation: explanation,
-            remedy: "Make the index anew with MessageStore.rebuildSearch(). The messages are whole."
+            remedy: "Make the index anew with MessageStore.rebuildSearch() or 'lockkeeper repair'."
+                + " The messages are whole."
         )
     }
 }
