@@ -54,8 +54,9 @@ struct RecoveryTests {
     func middle() async throws {
         let account = try await AccountAtRest.shared.value
         try await repair { path in
-            let count = try pageCount(path)
-            for page in [count / 4, count / 2, count * 3 / 4] { try overwrite(path, page: page) }
+            let pages = try pagesOfMessages(path)
+            let quarter = pages.count / 4
+            for number in 1...3 { try overwrite(path, page: pages[number * quarter]) }
         } _: { report, messages, app in
             #expect(messages.method == .salvaged && messages.structure == .own)
             let outbox = try #require(messages.tables.first { $0.name == "lk_outbox" })
