@@ -24,6 +24,8 @@ final class Console: Sendable {
 
     private struct Stream: ~Copyable, Sendable {
         let descriptor: FileDescriptor
+        /// Whether a line stands there that the next one replaces.
+        var isShowing = false
     }
 
     /// The console of this process. It lives as long as the process: it owns descriptors 1 and 2.
@@ -84,7 +86,26 @@ final class Console: Sendable {
         note(bytes: writer.bytes)
     }
 
+    /// Whether a terminal shows the error stream.
+    var isErrorStreamShown: Bool { errors.withLock { $0.descriptor.isTerminal } }
+
+    /// Shows a line that whatever comes next replaces, on a terminal; `nil` takes it away.
+    func show(_ line: String?) {
+        let bytes = Array((line ?? "").utf8)
+        errors.withLock { stream in
+            _ = Result { try stream.descriptor.write(Self.lineStart + bytes) }
+            stream.isShowing = line != nil
+        }
+    }
+
+    /// Goes back to the beginning of a terminal's line and empties it.
+    private static let lineStart = Array("\r\u{1b}[K".utf8)
+
     private func note(bytes: [UInt8]) {
-        errors.withLock { stream in _ = Result { try stream.descriptor.write(bytes) } }
+        errors.withLock { stream in
+            let start = stream.isShowing ? Self.lineStart : []
+            stream.isShowing = false
+            _ = Result { try stream.descriptor.write(start + bytes) }
+        }
     }
 }

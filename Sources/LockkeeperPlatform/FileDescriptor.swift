@@ -8,6 +8,9 @@ package struct FileDescriptor: ~Copyable, Sendable {
     /// The number, for calls that borrow it. Closing it elsewhere is a programmer's error.
     package let raw: Int32
 
+    /// Whether a terminal stands behind it.
+    package var isTerminal: Bool { isatty(raw) == 1 }
+
     /// How a file is opened.
     package struct OpenOptions: OptionSet, Sendable {
         /// The bits as the C library has them.

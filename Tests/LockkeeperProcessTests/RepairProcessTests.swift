@@ -104,6 +104,28 @@ struct RepairProcessTests {
         try await expectText(workspace)
     }
 
+    @Test(
+        "on a terminal a bar shows how far it is, and goes before the report comes",
+        .enabled(if: Self.hasScript, "it takes a program that makes one")
+    )
+    func bar() async throws {
+        let workspace = try await TestWorkspace()
+        #expect(try await workspace.run(["ingest"], input: lines()).status == .exited(0))
+        try damage(path(workspace, 1))
+        let shell = "\(CommandRunner.program) repair alice --root \(workspace.root)"
+        let command = try RunningCommand(["-qec", shell, "/dev/null"], program: Self.script)
+        command.closeInput()
+        let result = await command.end()
+        #expect(result.status == .exited(1), "\(result.lines)")
+        let start = "\r\u{1b}[K"
+        let shown = result.lines.joined(separator: "\n")
+        #expect(shown.contains("\(start)lockkeeper: salvaging messages [##"), "\(shown)")
+        #expect(shown.contains("\(start)account alice is repaired, generation "), "\(shown)")
+    }
+
+    private static let script = "/usr/bin/script"
+    private static var hasScript: Bool { (try? FileSystem.status(script)) != nil }
+
     /// Damages the repaired files once more, and expects a report for people.
     private func expectText(_ workspace: TestWorkspace) async throws {
         try damage(path(workspace, 2))

@@ -169,7 +169,7 @@ struct RecoveryWork {
             migrations: workspace.migrations(for: kind),
             ownID: record.ownID,
             environment: workspace.environment
-        ) { show(phase, kind, done: $0.tablesDone, of: $0.tableCount) }
+        ) { show(phase, kind, $0) }
     }
 
     private func withSource<Value>(
@@ -298,10 +298,19 @@ struct RecoveryWork {
     private func show(
         _ phase: RecoveryPhase,
         _ kind: StoreKind? = nil,
-        done: Int = 0,
-        of count: Int = 0
+        _ now: StoreSalvage.Progress? = nil
     ) {
-        progress(RepairProgress(phase: phase.rawValue, database: kind, done: done, count: count))
+        let done = now?.tablesDone ?? 0
+        let count = now?.tableCount ?? 0
+        progress(
+            RepairProgress(
+                phase: phase.rawValue,
+                database: kind,
+                done: done,
+                count: count,
+                rowCount: now?.rowCount ?? 0
+            )
+        )
         let steps = count > 0 ? ActivityProgress(done: done, of: count) : nil
         try? attachment.membership.setActivity(.recovering, steps)
     }

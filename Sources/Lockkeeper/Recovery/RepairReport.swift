@@ -111,4 +111,6 @@ public struct RepairProgress: Sendable, Hashable {
     public let done: Int
     /// How many there are; 0 where the phase has no steps.
     public let count: Int
+    /// Rows that were copied of the table that is worked on.
+    public let rowCount: Int64
 }

@@ -41,6 +41,7 @@ struct RepairCommand: Command {
             }
             return try await workspace.repair(account) { meter.show($0) }
         }
+        meter.end()
         if context.options.isJSON {
             try context.console.print { report.write(into: &$0) }
         } else {
@@ -50,22 +51,45 @@ struct RepairCommand: Command {
     }
 }
 
-/// Says on the error stream which phase a repair is in, and how far it is with its tables.
+/// Says on the error stream which phase a repair is in, and how far it is: a bar on a terminal, a line
+/// for each phase elsewhere.
 private final class RepairMeter: Sendable {
     private let console: Console
+    private let isTerminal: Bool
     private let last = Mutex("")
+    private static let width = 20
 
-    init(_ console: Console) { self.console = console }
+    init(_ console: Console) {
+        self.console = console
+        isTerminal = console.isErrorStreamShown
+    }
 
     /// Notes how far it is. Called on any thread.
     func show(_ progress: RepairProgress) {
-        let database = progress.database.map { " \($0.rawValue)" } ?? ""
-        let tables = progress.count > 0 ? ", table \(progress.done + 1) of \(progress.count)" : ""
-        let line = progress.phase + database + tables
+        let phase = progress.phase + (progress.database.map { " \($0.rawValue)" } ?? "")
+        let line = isTerminal ? phase + bar(progress) : phase
         let isNew = last.withLock { last in
             defer { last = line }
             return last != line
         }
-        if isNew { console.note("lockkeeper: \(line)") }
+        guard isNew else { return }
+        if isTerminal {
+            console.show("lockkeeper: \(line)")
+        } else {
+            console.note("lockkeeper: \(line)")
+        }
+    }
+
+    /// Takes the bar away.
+    func end() { if isTerminal { console.show(nil) } }
+
+    private func bar(_ progress: RepairProgress) -> String {
+        guard progress.count > 0 else { return "" }
+        let filled = min(progress.done, progress.count) * Self.width / progress.count
+        let bar =
+            String(repeating: "#", count: filled)
+            + String(repeating: ".", count: Self.width - filled)
+        let rows = progress.rowCount > 0 ? ", \(progress.rowCount) rows of the next" : ""
+        return " [\(bar)] \(progress.done) of \(progress.count) tables\(rows)"
     }
 }

@@ -3,7 +3,8 @@ import LockkeeperPlatform
 /// The pages of a damaged set, read beside SQLite: to find pages with rows that no tree leads to any
 /// more, because a page above them is gone (sqlite.org/fileformat2.html, section 1.6).
 ///
-/// What stands on such a page is read by SQLite itself; here it is only found.
+/// What stands on such a page is read by SQLite itself; here it is only found. A page that a table gave
+/// back is none: it was overwritten with zeros (`secure_delete`), so that no deleted row comes back.
 struct RawPages {
     static let byteCount = 4096
 

@@ -29,6 +29,8 @@ package struct StoreSalvage {
         package let tablesDone: Int
         /// How many there are.
         package let tableCount: Int
+        /// Rows that were copied of the one that is worked on.
+        package var rowCount: Int64 = 0
     }
 
     /// A salvage of its parts.
@@ -152,11 +154,14 @@ package struct StoreSalvage {
         }
         var salvages: [String: TableSalvage] = [:]
         for (index, table) in tables.enumerated() {
-            let now = Progress(tablesDone: index, tableCount: tables.count)
+            var now = Progress(tablesDone: index, tableCount: tables.count)
             try progress(now)
             if plan.tableClass(of: table) == .derived { continue }
             try target.begin(.immediate)
-            salvages[table] = try copy(table, source.connection, target) { try progress(now) }
+            salvages[table] = try copy(table, source.connection, target) {
+                now.rowCount = $0
+                try progress(now)
+            }
             try target.commit()
         }
         try copyOrphans(Array(salvages.values), source, into: target)
@@ -231,7 +236,7 @@ package struct StoreSalvage {
         _ table: String,
         _ source: Connection,
         _ target: Connection,
-        _ progress: @escaping () throws -> Void
+        _ progress: @escaping (Int64) throws -> Void
     ) throws -> TableSalvage? {
         let salvage: TableSalvage
         do throws(SQLiteError) {

@@ -21,7 +21,7 @@ struct TableSalvage {
     private let keys: [String]
     private let hasRowIDs: Bool
     private let insert: Statement
-    private let progress: () throws -> Void
+    private let progress: (Int64) throws -> Void
 
     private final class Counts {
         var kept: Int64 = 0
@@ -37,13 +37,14 @@ struct TableSalvage {
     /// The columns that stand in a row, in their order, and which of them is the row id.
     private let stored: (names: [String], rowID: String?)
 
-    /// - Parameter progress: called after each few hundred rows; what it throws ends the work.
+    /// - Parameter progress: called after each few hundred rows with how many were copied; what it
+    ///   throws ends the work.
     init(
         _ name: String,
         _ tableClass: SalvagePlan.TableClass,
         from source: Connection,
         into target: Connection,
-        progress: @escaping () throws -> Void
+        progress: @escaping (Int64) throws -> Void
     ) throws(SQLiteError) {
         self.name = name
         self.tableClass = tableClass
@@ -189,7 +190,7 @@ struct TableSalvage {
                 let rest = reached.map { $0 - 1 } ?? middle - 1
                 if gap.lowerBound <= rest { gaps.add(gap.lowerBound...rest) }
             }
-            try progress()
+            try progress(counts.kept)
         }
         counts.lost = gaps.lostRanges
         let width = gaps.lost.reduce(Int64(0)) { sum, gap in
@@ -254,7 +255,7 @@ struct TableSalvage {
             }
             try take(scan.statement)
             count += 1
-            if count % 512 == 0 { try progress() }
+            if count % 512 == 0 { try progress(counts.kept) }
         }
     }
 
