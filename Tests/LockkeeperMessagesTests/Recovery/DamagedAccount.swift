@@ -224,6 +224,35 @@ func pageCount(_ path: String) throws -> Int {
     Int(try FileSystem.status(path)?.size ?? 0) / AccountAtRest.pageByteCount
 }
 
+/// The number of a tree's first page, counted from 1.
+func rootPage(of name: String, _ path: String) throws -> Int {
+    let connection = try AccountAtRest.open(path)
+    defer { try? connection.close() }
+    let root = try connection.value("SELECT rootpage FROM sqlite_schema WHERE name = '\(name)'")
+    return Int(try #require(root?.integer))
+}
+
+/// The pages with rows of a table below one page above them, in the order of the rows; counted from 0.
+func pages(of table: String, _ path: String) throws -> [Int] {
+    let size = AccountAtRest.pageByteCount
+    let bytes = try FileSystem.contents(of: path)
+    var above = try rootPage(of: table, path) - 1
+    while true {
+        let start = above * size
+        let count = Int(bytes[start + 3]) << 8 | Int(bytes[start + 4])
+        let below = (0..<count).map { cell in
+            let pointer = start + 12 + 2 * cell
+            let offset = start + (Int(bytes[pointer]) << 8 | Int(bytes[pointer + 1]))
+            return bytes[offset..<(offset + 4)].reduce(0) { $0 << 8 | Int($1) } - 1
+        }
+        let first = try #require(below.first)
+        // 13: a page with rows; 5: one above such pages.
+        if bytes[first * size] == 13 { return below }
+        try #require(bytes[first * size] == 5)
+        above = first
+    }
+}
+
 /// Expects that what a repair reports is so: what it calls kept is there as it was, and of what it
 /// calls lost there was as much.
 func expectTrue(_ report: RepairReport, _ original: TableContents, _ path: String) throws {

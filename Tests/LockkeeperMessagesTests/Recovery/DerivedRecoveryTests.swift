@@ -78,4 +78,86 @@ struct DerivedRecoveryTests {
         )
         try connection.close()
     }
+
+    // MARK: - An app's tables
+
+    private static let polls = Schema(
+        owner: "polls",
+        migrations: [
+            SchemaMigration(
+                "202611300900_polls",
+                sql: """
+                    CREATE TABLE poll (id INTEGER PRIMARY KEY, text TEXT NOT NULL);
+                    CREATE TABLE poll_cursor (position TEXT NOT NULL);
+                    CREATE TABLE vote (id INTEGER PRIMARY KEY, poll INTEGER NOT NULL);
+                    CREATE TABLE poll_count (poll INTEGER PRIMARY KEY, votes INTEGER NOT NULL)
+                    """
+            )
+        ],
+        recovery: SchemaRecovery(
+            classes: ["poll": .refetched, "poll_count": .derived],
+            resync: { try $0.execute("DELETE FROM poll_cursor") },
+            rebuild: {
+                try $0.execute(
+                    "INSERT INTO poll_count SELECT poll, count(*) FROM vote GROUP BY poll"
+                )
+            }
+        )
+    )
+
+    @Test(
+        "an app says what its tables are worth, and what was lost of them it fetches again",
+        arguments: [true, false]
+    )
+    func appTables(isLosing: Bool) async throws {
+        try await TestWorkspace.with(schemas: [.messages, Self.polls]) { test in
+            let app = try await test.process("app")
+            try await app.addAccount("alice")
+            try await fillPolls(try await app.activate("alice"))
+            await app.close()
+            let path = AccountAtRest.database(in: test.root)
+            try AccountAtRest.checkpoint(path)
+            if isLosing {
+                try overwrite(path, page: try pages(of: "poll", path)[2])
+            } else {
+                let file = try FileDescriptor(opening: path, [.readWrite])
+                try file.write([UInt8](repeating: 0, count: 100), at: 0)
+            }
+            let next = try await test.process("next")
+            let report = try await next.repair("alice")
+            #expect(report.isWhole == !isLosing)
+            let sentence = "what 'polls' fetches is fetched again"
+            #expect(report.setBack.contains(sentence) == isLosing)
+            let tables = try #require(report.databases.first).tables
+            let poll = try #require(tables.first { $0.name == "poll" })
+            #expect(poll.tableClass == .refetched && (poll.keptCount < 500) == isLosing)
+            let vote = try #require(tables.first { $0.name == "vote" })
+            #expect(vote.tableClass == .irreplaceable && vote.keptCount == 3 && vote.lostCount == 0)
+            let session = try await next.session("alice")
+            let counts = try await session.database.read { transaction in
+                try transaction.query(
+                    """
+                    SELECT votes FROM poll_count UNION ALL SELECT count(*) FROM poll_cursor
+                    UNION ALL SELECT count(*) FROM poll
+                    """
+                ) { $0.integer(0) }
+            }
+            #expect(counts == [2, 1, isLosing ? 0 : 1, poll.keptCount])
+        }
+    }
+
+    private func fillPolls(_ session: Session) async throws {
+        try await session.database.write { transaction in
+            try transaction.execute(
+                """
+                WITH n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 500)
+                INSERT INTO poll SELECT i, hex(randomblob(60)) FROM n
+                """
+            )
+            try transaction.execute("INSERT INTO poll_cursor VALUES ('c9')")
+            try transaction.execute("INSERT INTO vote (poll) VALUES (1), (1), (2)")
+            // What is wrong here is made anew all the same.
+            try transaction.execute("INSERT INTO poll_count VALUES (1, 7)")
+        }
+    }
 }

@@ -54,9 +54,9 @@ struct RecoveryTests {
     func middle() async throws {
         let account = try await AccountAtRest.shared.value
         try await repair { path in
-            let pages = try pagesOfMessages(path)
-            let quarter = pages.count / 4
-            for number in 1...3 { try overwrite(path, page: pages[number * quarter]) }
+            let leaves = try pages(of: "lk_message", path)
+            let quarter = leaves.count / 4
+            for number in 1...3 { try overwrite(path, page: leaves[number * quarter]) }
         } _: { report, messages, app in
             #expect(messages.method == .salvaged && messages.structure == .own)
             let outbox = try #require(messages.tables.first { $0.name == "lk_outbox" })
@@ -83,7 +83,8 @@ struct RecoveryTests {
     func deleted() async throws {
         let account = try await AccountAtRest.shared.value
         try await repair { path in
-            for (index, page) in try pagesOfMessages(path).enumerated() where index % 2 == 1 {
+            for (index, page) in try pages(of: "lk_message", path).enumerated() where index % 2 == 1
+            {
                 try overwrite(path, page: page)
             }
         } _: { _, messages, app in
@@ -93,36 +94,6 @@ struct RecoveryTests {
             #expect(lost > 1_000 && stored.partialCount == lost)
             #expect(try await fetchAgain(app) == account.exported)
         }
-    }
-
-    /// The pages with messages below one page above them, counted from 0.
-    private func pagesOfMessages(_ path: String) throws -> [Int] {
-        let size = AccountAtRest.pageByteCount
-        let bytes = try FileSystem.contents(of: path)
-        var above = try rootPage(of: "lk_message", path) - 1
-        while true {
-            let start = above * size
-            let count = Int(bytes[start + 3]) << 8 | Int(bytes[start + 4])
-            let below = (0..<count).map { cell in
-                let pointer = start + 12 + 2 * cell
-                let offset = start + (Int(bytes[pointer]) << 8 | Int(bytes[pointer + 1]))
-                return bytes[offset..<(offset + 4)].reduce(0) { $0 << 8 | Int($1) } - 1
-            }
-            let first = try #require(below.first)
-            // 13: a page with rows; 5: one above such pages.
-            if bytes[first * size] == 13 { return below }
-            try #require(bytes[first * size] == 5)
-            above = first
-        }
-    }
-
-    private func rootPage(of name: String, _ path: String) throws -> Int {
-        let connection = try AccountAtRest.open(path)
-        defer { try? connection.close() }
-        let root = try connection.value(
-            "SELECT rootpage FROM sqlite_schema WHERE name = '\(name)'"
-        )
-        return Int(try #require(root?.integer))
     }
 
     // B89
@@ -203,7 +174,7 @@ struct RecoveryTests {
             // A frame of the second commit, which begins there, and a page of the database.
             let file = try FileDescriptor(opening: log, [.readWrite])
             try file.write([UInt8](repeating: 0xa5, count: 64), at: place + 1_000)
-            try overwrite(path, page: try pagesOfMessages(path)[0])
+            try overwrite(path, page: try pages(of: "lk_message", path)[0])
             let next = try await test.process("next")
             let report = try await next.repair("alice")
             let messages = try #require(report.databases.first)
