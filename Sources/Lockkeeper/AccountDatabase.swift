@@ -212,6 +212,9 @@ public final class AccountDatabase: Sendable {
     /// - Returns: `false` once the task was cancelled or the session closed.
     func isHereAgain() async throws -> Bool { try await feeds.isHereAgain() }
 
+    /// Whether the disk is full and the space for that is used up. One system call or two.
+    var isOutOfRoom: Bool { writer?.isOutOfRoom ?? false }
+
     /// A write for the products, which know the connection. While the log is degraded it waits before
     /// it stands in the line (``WritePace``); the deadline counts from there. Packets that wait as files
     /// go first, and are looked for afterwards.

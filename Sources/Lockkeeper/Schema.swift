@@ -11,9 +11,12 @@ package typealias UpkeepStep =
 
 /// What a restore makes of the tables of an owner, in the copy that nobody else knows of yet, inside of
 /// a transaction: what was to be done outside when the backup was made may have been done since. Returns
-/// what a person should know, as sentences.
+/// what a person should know, as sentences. `replaced` is the database that it takes the place of; `nil`
+/// where that cannot be read.
 package typealias RestoreStep =
-    @Sendable (_ connection: Connection, _ account: AccountInfo) throws -> [String]
+    @Sendable (
+        _ connection: Connection, _ replaced: Connection?, _ account: AccountInfo
+    ) throws -> [String]
 
 /// A set of tables that belongs to one owner: its migrations, and what an inspection looks at.
 ///
@@ -54,7 +57,7 @@ public struct Schema: Sendable {
         probes: @escaping @Sendable (AccountInfo) -> [StoreInspection.Probe] = { _ in [] },
         bookkeeping: Set<String> = [],
         upkeep: [UpkeepStep] = [],
-        restored: @escaping RestoreStep = { _, _ in [] },
+        restored: @escaping RestoreStep = { _, _, _ in [] },
         notes: @escaping @Sendable (Connection) throws -> [String] = { _ in [] },
         warnings: @escaping @Sendable (Connection, Limits) throws -> [InspectionFinding] = { _, _ in
             []

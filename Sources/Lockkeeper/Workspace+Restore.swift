@@ -91,7 +91,7 @@ extension Workspace {
             ) { copied, connection in
                 guard copied == kind else { return }
                 for schema in schemas where schema.kind == kind {
-                    notes += try schema.restored(connection, account)
+                    notes += try schema.restored(connection, now[kind], account)
                 }
             }
         }

@@ -74,7 +74,10 @@ extension BatchMerge {
 
     private func event(of item: QuarantineTable.Kept) throws -> Event {
         var decoder = EventDecoder(limits: rules.limits)
-        guard item.reason != .conflict, let event = try? decoder.decode(line: item.content) else {
+        if item.reason == .conflict {
+            throw LockkeeperError.notRetriable(item.number)
+        }
+        guard let event = try? decoder.decode(line: item.content) else {
             throw LockkeeperError.notAcceptable(item.number, "it is no event")
         }
         return event

@@ -252,6 +252,18 @@ extension LockkeeperError {
         )
     }
 
+    static func notRetriable(_ number: Int64) -> LockkeeperError {
+        LockkeeperError(
+            .invalidInput,
+            subject: "item \(number) of the quarantine",
+            explanation: "it is a value that lost to another one, and would lose again",
+            answer: .fixProgram,
+            remedy:
+                "Put it where the other one stands with 'lockkeeper quarantine accept \(number)', or"
+                + " leave it where it is."
+        )
+    }
+
     static func gap(_ gap: PageGap) -> LockkeeperError {
         func name(_ cursor: Cursor?) -> String { cursor.map { "'\($0)'" } ?? "no cursor" }
         return LockkeeperError(

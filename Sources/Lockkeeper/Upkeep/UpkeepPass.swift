@@ -32,7 +32,7 @@ struct UpkeepPass {
     /// Goes through the steps. Blocks.
     ///
     /// - Parameter isWanted: asked before each transaction.
-    /// - Returns: whether everything is done.
+    /// - Returns: whether everything is done that can be.
     /// - Throws: what a transaction throws. What was done before it stays done.
     func run(while isWanted: () -> Bool) throws -> Bool {
         let workspace = session.workspace
@@ -44,6 +44,9 @@ struct UpkeepPass {
         for step in steps {
             var hasMore = true
             while hasMore {
+                // What is left of a full disk is for packets and deletions. The next write that finds
+                // room begins a pass.
+                if session.database.isOutOfRoom { return true }
                 guard isWanted(), clock.now().duration(since: began) < timeMax else { return false }
                 let newest: Int64
                 (hasMore, newest) = try submit(step)

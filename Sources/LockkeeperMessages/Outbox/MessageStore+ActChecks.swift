@@ -30,6 +30,32 @@ extension MessageStore {
         )
     }
 
+    /// Refuses a message of which nothing is known: what has that id may still come, and nobody would see
+    /// it. One that was not sent yet has an item that can be cancelled.
+    ///
+    /// - Throws: ``LockkeeperError`` with the code `invalidInput`.
+    static func checkIsKnown(
+        _ id: MessageID,
+        in conversation: ConversationID,
+        on connection: Connection
+    ) throws {
+        let row = try ConversationRow.find(conversation, in: connection)
+        let table = MessageTable(connection: connection)
+        if let row, try table.find(id.bytes, in: row) != nil { return }
+        if let item = try OutboxTable(connection: connection).openItem(clientID: id.bytes) {
+            throw LockkeeperError.unusable(
+                "message \(id)",
+                "is not sent yet: it is item \(item.number) of the outbox",
+                remedy: "Take it back with 'lockkeeper outbox cancel \(item.number)'."
+            )
+        }
+        throw LockkeeperError.unusable(
+            "message \(id)",
+            "is not known in this conversation",
+            remedy: "Name a message that the timeline shows."
+        )
+    }
+
     /// The last place that messages, ranges of history, positions or a clear have named; 0 where
     /// nothing has.
     private static func highestKnown(

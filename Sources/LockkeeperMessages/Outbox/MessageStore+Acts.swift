@@ -87,7 +87,8 @@ extension MessageStore {
 
     /// Deletes a message for the account, on all its devices; others keep it (M-7).
     ///
-    /// - Throws: ``LockkeeperError`` — `outboxFull`, and what ``AccountDatabase/write`` throws.
+    /// - Throws: ``LockkeeperError`` — `invalidInput` where no such message is known, or it was not sent
+    ///   yet; `outboxFull`, and what ``AccountDatabase/write`` throws.
     @discardableResult
     public func delete(
         _ id: MessageID,
@@ -168,7 +169,9 @@ extension MessageStore {
         throw LockkeeperError.unusable(
             "account \(session.token.account)",
             "was added without its own id, so that nobody can be named as the one who did it",
-            remedy: "Add the account with the id that it has on its server."
+            remedy:
+                "An account is given that id when it is added, by 'lockkeeper account add --own-id';"
+                + " one that has nothing yet can be removed and added again."
         )
     }
 
@@ -193,6 +196,7 @@ extension MessageStore {
             usesReserve: usesReserve
         ) { [self] connection, topics in
             if let seq { try Self.checkIsKnown(seq, in: conversation, on: connection) }
+            if let id { try Self.checkIsKnown(id, in: conversation, on: connection) }
             let result = try merge(
                 closing: nil,
                 onGap: .wait,

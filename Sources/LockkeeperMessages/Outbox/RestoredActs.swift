@@ -15,14 +15,23 @@ import LockkeeperSQLite
 ///   read: who shows notifications ignores one that is not there.
 enum RestoredActs {
     /// Says what was held.
-    static let settle: RestoreStep = { connection, account in
+    static let settle: RestoreStep = { connection, replaced, account in
         let table = RestoredTable(connection: connection)
+        let left =
+            replaced.map { (try? RestoredTable(connection: $0).open(above: table)) ?? 0 } ?? 0
         let refusesDoubles = account.contract.refusesDoubles
         let heldMessages = refusesDoubles ? 0 : try table.hold("send")
         let heldChanges = try table.hold("edit") + table.hold("reaction")
         let repeated = try table.repeatRest()
         let notifications = try table.dropNotifications()
         var notes: [String] = []
+        if left > 0 {
+            notes.append(
+                "\(left) items that were put into the outbox after the backup was made are not in it, and"
+                    + " are told to nobody. They stand in the database that was replaced, in the"
+                    + " account's folder 'damaged'."
+            )
+        }
         if heldMessages + heldChanges > 0 {
             notes.append(
                 "\(heldMessages) messages and \(heldChanges) changes that the server had not been told"
@@ -50,6 +59,19 @@ enum RestoredActs {
 /// The statements of a restore.
 private struct RestoredTable {
     let connection: Connection
+
+    /// How many items are open that came after the newest one that another store knows.
+    func open(above other: RestoredTable) throws(SQLiteError) -> Int {
+        let newest = try other.connection.value(
+            "SELECT seq FROM sqlite_sequence WHERE name = 'lk_outbox'"
+        )
+        let select = try connection.prepare(
+            "SELECT count(*) FROM lk_outbox WHERE phase < 4 AND id > ?1"
+        )
+        try select.bind(1, newest?.integer ?? 0)
+        defer { select.reset() }
+        return try select.step() ? Int(select.int64(0)) : 0
+    }
 
     /// Holds items that may be done once too often.
     func hold(_ act: String) throws(SQLiteError) -> Int {

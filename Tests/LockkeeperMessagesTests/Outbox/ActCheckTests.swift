@@ -43,6 +43,35 @@ struct ActCheckTests {
         }
     }
 
+    // A message that is deleted before it comes is never seen, and a typo is no message that is to come.
+    @Test(
+        "a message of which nothing is known is not deleted, and one that waits is cancelled instead"
+    )
+    func unknownMessages() async throws {
+        try await withAccount { account in
+            let store = account.messages
+            try await store.ingest([message("m1", seq: 1)])
+            await expect(.invalidInput) { try await store.delete("m7", in: "c") }
+            await expect(.invalidInput) { try await store.delete("m1", in: "typo") }
+            try await store.ingest([message("m7", seq: 7)])
+            #expect(try await store.shown() == ["m1:text", "m7:text"])
+            let sent = try await store.send(
+                OutgoingMessage(conversation: "c", body: "oops", clientID: "k1")
+            )
+            let item = try #require(sent.item)
+            let error = await #expect(throws: LockkeeperError.self) {
+                try await store.delete("k1", in: "c")
+            }
+            #expect(error?.remedy.contains("outbox cancel \(item)") == true)
+            #expect(try await store.outbox().map(\.act) == [.send])
+            // What is waited for, because something was said of it, can be.
+            try await store.ingest([edit("m9", version: 2, "early")])
+            try await store.delete("m9", in: "c")
+            let known = try await store.conversation("typo")
+            #expect(known == nil)
+        }
+    }
+
     @Test("a place that history, a position or a clear has named is known, message or not")
     func knownByOthers() async throws {
         let sources: [Event] = [

@@ -80,6 +80,21 @@ struct RestoredActsTests {
         }
     }
 
+    @Test("what came into the outbox after the backup is counted, and where it stands is said")
+    func left() async throws {
+        try await withAccount { account in
+            let path = try await backedUp(account)
+            for key in ["k2", "k3"] as [ClientID] {
+                _ = try await account.messages.send(
+                    OutgoingMessage(conversation: "c", body: "typed since", clientID: key)
+                )
+            }
+            let report = try await account.app.restore("alice", from: path)
+            #expect(report.notes[0].hasPrefix("2 items that were put into"), "\(report.notes)")
+            #expect(report.notes[0].contains("folder 'damaged'"))
+        }
+    }
+
     @Test("where the server refuses doubles a message is told again, as a repetition under its key")
     func repeated() async throws {
         try await withAccount(contract: ServerContract(refusesDoubles: true)) { account in
