@@ -29,7 +29,9 @@ extension RealProcesses {
                 let counts = try await killAtEachPoint(
                     entries.root,
                     ["repair", "alice"],
-                    stride: 31
+                    stride: 31,
+                    // Both workspaces of each point stay members until the test ends, of 256.
+                    wholeStride: 3
                 ) {
                     let tool = try await entries.test.process("tool")
                     _ = try await tool.restore("alice", from: backup)
