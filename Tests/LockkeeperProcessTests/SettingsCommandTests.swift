@@ -38,12 +38,25 @@ struct SettingsCommandTests {
         for (value, kind) in [
             ("1.5", "integer"), ("yes", "bool"), ("x", "real"), ("0", "data"), ("[null]", "array"),
             ("{}", "array"), ("today", "date"), ("a", "colour"),
+            // Rounded it would be another id.
+            (#"{"id":12345678901234567890}"#, "dictionary"), (#"{"a":1,"a":2}"#, "dictionary"),
         ] {
             let set = try await test.run(["settings", "set", "--kind", kind, "name", value])
             #expect(set.status == .exited(64), "\(kind)")
             #expect(set.errorText.contains("'\(value == "a" ? "colour" : value)'"))
         }
         #expect(try await test.run(["settings", "list"]).lines.isEmpty)
+    }
+
+    // A whole number beyond 2^53 is printed as a text, because many readers of JSON would round it.
+    @Test("an id of 64 bits in a dictionary stays what it is")
+    func largeNumber() async throws {
+        let test = try await TestWorkspace()
+        let value = #"{"id":9007199254740993}"#
+        let set = try await test.run(["settings", "set", "--kind", "dictionary", "server", value])
+        #expect(set.status == .exited(0), "\(set.errorText)")
+        let got = try await test.run(["settings", "get", "server"])
+        #expect(got.lines == [#"{"id":"9007199254740993"}"#])
     }
 
     @Test("a change by one command is a range for 'tail --settings' in another")

@@ -103,8 +103,9 @@ enum SettingOutput {
         case .bool: "it is 'true' or 'false'"
         case .date: "it is written as 2026-11-30T09:00:00Z"
         case .data: "it is written as pairs of hexadecimal digits"
-        case .array: "it is a JSON array without null"
-        case .dictionary: "it is a JSON object without null"
+        case .array: "it is a JSON array of limited depth, without null, with numbers of 64 bits"
+        case .dictionary:
+            "it is a JSON object of limited depth, each key once, without null, with numbers of 64 bits"
         }
     }
 
@@ -128,7 +129,10 @@ enum SettingOutput {
         case .number:
             if let number = try? scanner.integer(slice) { return .integer(number) }
             let text = String(decoding: scanner.rawBytes(slice), as: UTF8.self)
-            return Double(text).map(PropertyValue.real)
+            // A whole number is kept as it is or refused: as a real it would be another one.
+            let isWhole = !text.contains { ".eE".contains($0) }
+            return isWhole
+                ? Int64(text).map(PropertyValue.integer) : Double(text).map(PropertyValue.real)
         case .array, .object: return try read(nested: scanner.rawBytes(slice), slice.kind)
         }
     }

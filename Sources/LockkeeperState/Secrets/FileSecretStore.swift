@@ -94,7 +94,7 @@ public final class FileSecretStore: SecretStore {
             guard try Self.isThere(folder) else { return [] }
             return try FileSystem.list(folder).compactMap { name in
                 if FileSystem.isTemporary(name) { return nil }
-                let subject = "a secret of account \(account)"
+                let subject = "the secret of account \(account) in the file '\(name)'"
                 return try Self.read("\(folder)/\(name)", subject)?.service
             }.sorted()
         }
