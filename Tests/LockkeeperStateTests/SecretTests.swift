@@ -112,6 +112,29 @@ struct SecretTests {
         }
     }
 
+    @Test(
+        "an item that cannot be read hides no other, is named, and goes with all of the account's"
+    )
+    func damagedBesideOthers() async throws {
+        try await withAlice { test, app, _ in
+            let store = FileSecretStore(app)
+            for service in ["one", "two"] as [SecretService] {
+                try await store.save(Secret("s"), for: service, of: "alice")
+            }
+            let path = "\(test.root)/accounts/alice/secrets/one"
+            try await store.checkItems(of: "alice")
+            try FileSystem.replaceFile(at: path, with: Array("junk".utf8))
+            #expect(try await store.services(of: "alice") == ["two"])
+            let error = await #expect(throws: LockkeeperError.self) {
+                try await store.checkItems(of: "alice")
+            }
+            #expect(error?.code == .damaged && error?.subject.contains("'secrets/one'") == true)
+            let stores: any SecretStore = store
+            try await stores.deleteAll(of: "alice")
+            #expect(try FileSystem.list("\(test.root)/accounts/alice/secrets").isEmpty)
+        }
+    }
+
     @Test("an old item that a killed process left behind under a temporary name is removed")
     func leftovers() async throws {
         try await withAlice { test, app, _ in

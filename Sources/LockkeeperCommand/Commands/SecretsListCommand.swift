@@ -8,7 +8,7 @@ struct SecretsListCommand: Command {
     static let summary = "list for which services the account has secrets"
     static let details = """
         Prints the services, one per line, sorted, and nothing of the secrets. Ends with code 75 where the
-        store is locked.
+        store is locked, and with an error that names the file where one of them cannot be read.
 
           lockkeeper secrets list
         """
@@ -33,6 +33,7 @@ struct SecretsListCommand: Command {
                     writer.endObject()
                 }
             }
+            try await store.checkItems(of: account)
             return .success
         }
     }

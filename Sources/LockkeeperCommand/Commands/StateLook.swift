@@ -12,12 +12,24 @@ struct StateLook {
     /// Looks. An account that was signed out of is looked at as well. What cannot be opened is not looked
     /// at, which a fact says: why it cannot is found by the inspection of the databases.
     init(_ account: AccountID, in workspace: Workspace, deep: Bool) async throws {
+        await lookAtSecrets(of: account, FileSecretStore(workspace))
         do {
             let session = try await workspace.inspectionSession(account)
             try await lookAtMedia(MediaStore(session), deep: deep)
             try await lookAtDocuments(DocumentStore(session))
         } catch let error as LockkeeperError {
             facts.append(("files", "documents and media cannot be looked at: \(error.explanation)"))
+        }
+    }
+
+    private mutating func lookAtSecrets(of account: AccountID, _ store: FileSecretStore) async {
+        do {
+            try await store.checkItems(of: account)
+        } catch let error as LockkeeperError {
+            find("secret-unreadable", error.subject, error.explanation, error.remedy)
+        } catch {
+            let subject = "secrets of account \(account)"
+            find("secret-unreadable", subject, "\(error)", "Look at its file.")
         }
     }
 

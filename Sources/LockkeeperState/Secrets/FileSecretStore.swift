@@ -88,16 +88,43 @@ public final class FileSecretStore: SecretStore {
         }
     }
 
-    /// The services of an account's items, sorted.
+    /// The services of an account's items, sorted; without those that cannot be read, which would keep
+    /// the others from being seen (``checkItems(of:)``).
     public func services(of account: AccountID) async throws -> [SecretService] {
         try await inFolder(of: account) { folder in
-            guard try Self.isThere(folder) else { return [] }
-            return try FileSystem.list(folder).compactMap { name in
-                if FileSystem.isTemporary(name) { return nil }
-                let subject = "the secret of account \(account) in the file '\(name)'"
-                return try Self.read("\(folder)/\(name)", subject)?.service
+            try Self.itemNames(in: folder).compactMap { name in
+                (try? Self.read("\(folder)/\(name)", ""))?.service
             }.sorted()
         }
+    }
+
+    /// Looks whether every file is an item.
+    public func checkItems(of account: AccountID) async throws {
+        try await inFolder(of: account) { folder in
+            for name in try Self.itemNames(in: folder) {
+                let subject = "the secret of account \(account) in the file 'secrets/\(name)'"
+                _ = try Self.read("\(folder)/\(name)", subject)
+            }
+        }
+    }
+
+    /// Removes every file of an account's secrets, readable or not.
+    public func deleteAll(of account: AccountID) async throws {
+        try await inFolder(of: account) { folder in
+            let names = try Self.itemNames(in: folder)
+            // What cannot be removed, a folder that somebody made there, keeps nothing else.
+            let results = names.map { name in
+                Result { try FileSystem.remove("\(folder)/\(name)") }
+            }
+            if !names.isEmpty { try FileSystem.syncDirectory(folder) }
+            for result in results { _ = try result.get() }
+        }
+    }
+
+    /// The files of a folder that should be items.
+    private static func itemNames(in folder: String) throws -> [String] {
+        guard try isThere(folder) else { return [] }
+        return try FileSystem.list(folder).filter { !FileSystem.isTemporary($0) }.sorted()
     }
 
     // MARK: - Steps

@@ -91,11 +91,22 @@ public protocol SecretStore: Sendable {
     ///
     /// - Throws: ``LockkeeperError`` with the code `locked` where there may be more than can be seen.
     func services(of account: AccountID) async throws -> [SecretService]
+
+    /// Looks whether every item of an account can be read; those that cannot are in no list.
+    ///
+    /// - Throws: ``LockkeeperError`` that names the first one that cannot.
+    func checkItems(of account: AccountID) async throws
+
+    /// Removes all items of an account, and touches no other's: what signing out calls where it is
+    /// meant. Nothing does so by itself.
+    func deleteAll(of account: AccountID) async throws
 }
 
 extension SecretStore {
-    /// Removes all items of an account, and touches no other's: what signing out calls where it is
-    /// meant. Nothing does so by itself.
+    /// Nothing is found where a store tells of each item when it is loaded.
+    public func checkItems(of account: AccountID) async throws {}
+
+    /// Removes the items that are listed.
     public func deleteAll(of account: AccountID) async throws {
         for service in try await services(of: account) {
             do {
