@@ -121,7 +121,7 @@ struct ConvergenceTests {
 
     // The harness must fail when it should.
     @Test(
-        "a planted defect is seen, and shrinks to two events of which neither fails alone",
+        "a planted defect is seen, and shrinks to two events or three of which none fails alone",
         arguments: PlantedDefect.allCases
     )
     func canary(defect: PlantedDefect) async throws {
@@ -141,7 +141,9 @@ struct ConvergenceTests {
             }
             let failing = try #require(found, "seed \(Self.seed): the defect was not seen")
             let smallest = try await rehearsal.shrunk(failing, &generator)
-            #expect(smallest.pool.events.count == 2, "seed \(Self.seed): \(smallest)")
+            // Seldom no two of the three that are left show it: taking one away is all that is tried.
+            let count = smallest.pool.events.count
+            #expect((2...3).contains(count), "seed \(Self.seed): \(smallest)")
             // The same pool without the defect is in order.
             try await expectAgreement(
                 about: smallest.pool,
