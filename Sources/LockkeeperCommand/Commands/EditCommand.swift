@@ -9,9 +9,10 @@ struct EditCommand: Command {
     static let summary = "give a message a new text"
     static let details = """
         Gives a message that is shown a new text: the outbox tells the server, and the text is this one
-        once the server has confirmed it. Until then 'timeline' shows it as on its way, and 'search'
-        finds the old one. Where the server refuses, or after 'outbox cancel', nothing has changed.
-        Prints the receipt, with the outbox's item; null where the text is this one already.
+        once the server has confirmed it, unless a newer one has come. Until then 'timeline' shows it as
+        on its way, and 'search' finds the old one. Where the server refuses, or after 'outbox cancel',
+        nothing has changed. Prints the receipt, with the outbox's item; null where the text is this
+        one already.
 
           lockkeeper edit room-7 m17 'see you at seven'
         """

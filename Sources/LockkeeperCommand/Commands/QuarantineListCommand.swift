@@ -9,7 +9,7 @@ struct QuarantineListCommand: Command {
     static let details = """
         Lists the lines that could not be read, the payloads that lost against another at the same
         version, and events of types that are merged later: number, how often it came, reason.
-        Nothing that a server sent is dropped.
+        Of what is known of a conversation, a member or a reaction the value that loses is not kept.
 
           lockkeeper quarantine list --json
         """

@@ -11,8 +11,9 @@ struct TimelineCommand: Command {
         they are the last ones, behind those of one's own that the server has not confirmed, which
         have no seq but their state. The next page back begins before the smallest seq of this one,
         the next page onwards after the largest. Where messages are known to be missing between two
-        of the page a line says so. It reads a retired account too. What a terminal would obey is
-        shown as an escape; --json gives texts as they are, and {"gap":[FROM,TO]}.
+        of the page a line says so, not at its border. Of a place that several messages share the part
+        that a page breaks off is on no page. It reads a retired account too. What a terminal would
+        obey is shown as an escape; --json gives texts as they are, and {"gap":[FROM,TO]}.
 
           lockkeeper timeline room-7 --before 181 --limit 50
         """
