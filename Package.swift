@@ -166,7 +166,7 @@ let package = Package(
 
         .target(
             name: "LockkeeperTestSupport",
-            dependencies: ["LockkeeperDomain", "LockkeeperPlatform"],
+            dependencies: ["LockkeeperDomain", "LockkeeperPlatform", "LockkeeperSQLite"],
             path: "Tests/LockkeeperTestSupport",
             swiftSettings: settings
         ),
@@ -230,9 +230,9 @@ let package = Package(
         tests(
             "LockkeeperMessagesTests",
             [
-                "LockkeeperDomain", "LockkeeperPlatform", "LockkeeperSQLite", "LockkeeperCrypto",
-                "LockkeeperText", "LockkeeperStorage", "Lockkeeper", "LockkeeperMessages",
-                "LockkeeperTesting", "CLockkeeperSQLite",
+                "LockkeeperTestSupport", "LockkeeperDomain", "LockkeeperPlatform",
+                "LockkeeperSQLite", "LockkeeperCrypto", "LockkeeperText", "LockkeeperStorage",
+                "Lockkeeper", "LockkeeperMessages", "LockkeeperTesting", "CLockkeeperSQLite",
             ]
         ),
         tests(

@@ -2,6 +2,7 @@ import LockkeeperDomain
 import LockkeeperPlatform
 import LockkeeperSQLite
 import LockkeeperSimulation
+import LockkeeperTestSupport
 import Testing
 
 @Suite("The command repair: what it says, what it writes down, and how it ends (5.8, I-11)")
@@ -24,16 +25,7 @@ struct RepairProcessTests {
 
     /// Overwrites two pages with messages, not the first and not the last ones, with rubbish.
     private func damage(_ path: String) throws {
-        let connection = try Connection(
-            path: path,
-            mode: .readWrite,
-            clock: SystemClock(),
-            busyDeadline: .never,
-            jitterSeed: 1
-        )
-        try connection.enable(.noCheckpointOnClose)
-        try connection.keepLog()
-        _ = try connection.value("SELECT 1 FROM lk_fence")
+        let connection = try openWithSQLiteAlone(path)
         _ = try connection.checkpoint(.truncate)
         let root = try connection.value(
             "SELECT rootpage FROM sqlite_schema WHERE name = 'lk_message'"

@@ -16,23 +16,9 @@ struct StateRecoveryTests {
         "\(test.root)/accounts/alice/\(name)"
     }
 
-    private func open(_ path: String) throws -> Connection {
-        let connection = try Connection(
-            path: path,
-            mode: .readWrite,
-            clock: SystemClock(),
-            busyDeadline: .never,
-            jitterSeed: 1
-        )
-        try connection.enable(.noCheckpointOnClose)
-        try connection.keepLog()
-        _ = try connection.value("SELECT 1 FROM lk_fence")
-        return connection
-    }
-
     /// Overwrites the header, and lets the log be empty.
     private func damageHeader(_ path: String) throws {
-        let connection = try open(path)
+        let connection = try openWithSQLiteAlone(path)
         _ = try connection.checkpoint(.truncate)
         try connection.close()
         let file = try FileDescriptor(opening: path, [.readWrite])
@@ -40,7 +26,7 @@ struct StateRecoveryTests {
     }
 
     private func value(_ path: String, _ sql: String) throws -> SQLValue? {
-        let connection = try open(path)
+        let connection = try openWithSQLiteAlone(path)
         defer { try? connection.close() }
         return try connection.value(sql)
     }
@@ -133,7 +119,7 @@ struct StateRecoveryTests {
             _ = try await app.activate("bob")
             await app.close()
             let file = path(test, "messages-1.db")
-            let connection = try open(file)
+            let connection = try openWithSQLiteAlone(file)
             try connection.execute(
                 "INSERT INTO lk_migration VALUES ('lockkeeper', '999912312359_far', x'00', 0)"
             )
@@ -145,7 +131,7 @@ struct StateRecoveryTests {
             #expect(try FileSystem.contents(of: file) == newer)
 
             // Without its log it would be no store at all.
-            let other = try open("\(test.root)/accounts/bob/messages-1.db")
+            let other = try openWithSQLiteAlone("\(test.root)/accounts/bob/messages-1.db")
             _ = try other.checkpoint(.truncate)
             try other.close()
             let bobs = try FileSystem.contents(of: "\(test.root)/accounts/bob/messages-1.db")
@@ -159,7 +145,7 @@ struct StateRecoveryTests {
             #expect(try FileSystem.status(path(test, "damaged")) == nil)
             // Put back, so that the account is sound at the end.
             try FileSystem.replaceFile(at: file, with: newer)
-            let repaired = try open(file)
+            let repaired = try openWithSQLiteAlone(file)
             try repaired.execute("DELETE FROM lk_migration WHERE name = '999912312359_far'")
             try repaired.close()
         }

@@ -1,6 +1,7 @@
 import Glibc
 package import LockkeeperDomain
 import LockkeeperPlatform
+package import LockkeeperSQLite
 
 /// Runs a body that blocks on a thread of its own, so that it does not block the pool. It stays in
 /// the test's task, so that what it expects is told of the test.
@@ -64,4 +65,20 @@ package func openSocketCount() throws -> Int {
         // A descriptor may be closed between the list and the look.
         (try? FileSystem.status("/proc/self/fd/\(number)"))??.kind == .socket
     }.count
+}
+
+/// Opens a store's database with SQLite alone, as a test does that damages it or looks into it: closing
+/// copies no log and removes none. The first read is made, so that the log is open.
+package func openWithSQLiteAlone(_ path: String) throws -> Connection {
+    let connection = try Connection(
+        path: path,
+        mode: .readWrite,
+        clock: SystemClock(),
+        busyDeadline: .never,
+        jitterSeed: 1
+    )
+    try connection.enable(.noCheckpointOnClose)
+    try connection.keepLog()
+    _ = try connection.value("SELECT 1 FROM lk_fence")
+    return connection
 }

@@ -4,6 +4,7 @@ import LockkeeperMessages
 import LockkeeperPlatform
 import LockkeeperSQLite
 import LockkeeperStorage
+import LockkeeperTestSupport
 import LockkeeperTesting
 import Testing
 
@@ -103,24 +104,9 @@ struct AccountAtRest: Sendable {
         "\(folder(in: root))/messages-\(number).db"
     }
 
-    /// Opens a database with SQLite alone.
-    static func open(_ path: String) throws -> Connection {
-        let connection = try Connection(
-            path: path,
-            mode: .readWrite,
-            clock: SystemClock(),
-            busyDeadline: .never,
-            jitterSeed: 1
-        )
-        try connection.enable(.noCheckpointOnClose)
-        try connection.keepLog()
-        return connection
-    }
-
     /// Copies the log into the database file, as a host does in time.
     static func checkpoint(_ path: String) throws {
-        let connection = try open(path)
-        _ = try connection.value("SELECT 1 FROM lk_fence")
+        let connection = try openWithSQLiteAlone(path)
         _ = try connection.checkpoint(.truncate)
         try connection.close()
     }
@@ -183,7 +169,7 @@ struct TableContents {
     ]
 
     init(of path: String) throws {
-        let connection = try AccountAtRest.open(path)
+        let connection = try openWithSQLiteAlone(path)
         try read(connection)
         // Once every statement is gone.
         try connection.close()
@@ -226,7 +212,7 @@ func pageCount(_ path: String) throws -> Int {
 
 /// The number of a tree's first page, counted from 1.
 func rootPage(of name: String, _ path: String) throws -> Int {
-    let connection = try AccountAtRest.open(path)
+    let connection = try openWithSQLiteAlone(path)
     defer { try? connection.close() }
     let root = try connection.value("SELECT rootpage FROM sqlite_schema WHERE name = '\(name)'")
     return Int(try #require(root?.integer))

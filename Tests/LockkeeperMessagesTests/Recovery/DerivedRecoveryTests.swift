@@ -3,6 +3,7 @@ import LockkeeperMessages
 import LockkeeperPlatform
 import LockkeeperSQLite
 import LockkeeperStorage
+import LockkeeperTestSupport
 import LockkeeperTesting
 import Testing
 
@@ -69,7 +70,7 @@ struct DerivedRecoveryTests {
 
     /// Adds a table of a program that is not here any more.
     private func addTable(_ path: String) throws {
-        let connection = try AccountAtRest.open(path)
+        let connection = try openWithSQLiteAlone(path)
         try connection.execute(
             """
             CREATE TABLE extra (id INTEGER PRIMARY KEY, text TEXT NOT NULL);
