@@ -210,6 +210,26 @@ func pageCount(_ path: String) throws -> Int {
     Int(try FileSystem.status(path)?.size ?? 0) / AccountAtRest.pageByteCount
 }
 
+/// The pages that hold nothing; counted from 0. The first page names the first page of the list;
+/// each names the next one and the free pages that it lists itself.
+///
+/// Source: [SQLite, Database File Format, 1.5](https://www.sqlite.org/fileformat2.html).
+func freePages(_ path: String) throws -> Set<Int> {
+    let bytes = try FileSystem.contents(of: path)
+    func number(at offset: Int) -> Int {
+        bytes[offset..<(offset + 4)].reduce(0) { $0 << 8 | Int($1) }
+    }
+    var free: Set<Int> = []
+    var list = number(at: 32)
+    while list != 0 {
+        let start = (list - 1) * AccountAtRest.pageByteCount
+        free.insert(list - 1)
+        free.formUnion((0..<number(at: start + 4)).map { number(at: start + 8 + 4 * $0) - 1 })
+        list = number(at: start)
+    }
+    return free
+}
+
 /// The number of a tree's first page, counted from 1.
 func rootPage(of name: String, _ path: String) throws -> Int {
     let connection = try openWithSQLiteAlone(path)

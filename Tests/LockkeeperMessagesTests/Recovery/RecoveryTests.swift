@@ -125,7 +125,10 @@ struct RecoveryTests {
     @Test("a last page of rubbish costs what stood on it")
     func lastPage() async throws {
         try await repair { path in
-            try overwrite(path, page: try pageCount(path) - 1)
+            // The index of texts frees pages whenever it merges; rubbish on a free one is no damage.
+            let free = try freePages(path)
+            let inUse = (0..<(try pageCount(path))).filter { !free.contains($0) }
+            try overwrite(path, page: try #require(inUse.last))
         } _: { _, _, _ in
         }
     }
