@@ -213,7 +213,7 @@ extension MessageStore {
                 """
                 SELECT id, reason, explanation, conversation_id, message_id, count, byte_count,
                     digest, x'', first_at, last_at
-                FROM lk_quarantine ORDER BY id
+                FROM lk_quarantine WHERE accepted = 0 ORDER BY id
                 """
             )
             var items: [QuarantinedItem] = []
@@ -229,7 +229,7 @@ extension MessageStore {
                 """
                 SELECT id, reason, explanation, conversation_id, message_id, count, byte_count,
                     digest, content, first_at, last_at
-                FROM lk_quarantine WHERE id = ?1
+                FROM lk_quarantine WHERE id = ?1 AND accepted = 0
                 """
             )
             try select.bind(1, number)

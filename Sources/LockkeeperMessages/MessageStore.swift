@@ -252,6 +252,16 @@ extension LockkeeperError {
         )
     }
 
+    static func notAcceptableYet(_ number: Int64) -> LockkeeperError {
+        LockkeeperError(
+            .invalidInput,
+            subject: "item \(number) of the quarantine",
+            explanation: "the message that it changes is not known yet",
+            answer: .fixProgram,
+            remedy: "Accept it once the message is there."
+        )
+    }
+
     static func notRetriable(_ number: Int64) -> LockkeeperError {
         LockkeeperError(
             .invalidInput,

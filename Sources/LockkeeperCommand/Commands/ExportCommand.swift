@@ -7,10 +7,13 @@ struct ExportCommand: Command {
     static let summary = "write the account as event lines, as ingest reads them"
     static let details = """
         Writes everything that a fresh store needs to behave the same, as event lines in one order
-        and form: exporting the import gives the same bytes, unless an item of the quarantine was
-        accepted against the rules, which the import puts aside again. What is put aside is no part of
-        it, but for events of later types. It is one consistent snapshot, taken while others may write.
-        It reads a retired account too.
+        and form: exporting the import gives the same bytes. It is one consistent snapshot, taken while
+        others may write. It reads a retired account too.
+
+        What is put aside is no part of it, but for events of later types; 'quarantine show' has each
+        item's bytes. Nor is that something was accepted: a message on a taken seq and an edit of
+        somebody else are put aside again by the import, and an accepted value is a value like others.
+        'backup' and 'restore' keep all of it.
 
         What the server was not told yet is no part of it: a second store would tell it again. It says
         so, and how much that is, on the error stream; 'outbox list --json' writes it, with each

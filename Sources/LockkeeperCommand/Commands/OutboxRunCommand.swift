@@ -20,7 +20,8 @@ struct OutboxRunCommand: Command {
           {"refused":"too long"}                 never; parked, and the next goes on
 
         An answer that cannot be true, because another message has the id or the place, confirms
-        nothing: the item stays as unknown and 'outbox list' says why. Without an answer exit code 75
+        nothing: the item stays as unknown and 'outbox list' says why. "overtaken" says that the server
+        has it and that another version, which it has told of, stands. Without an answer exit code 75
         means "not done, try again"; any other end leaves the outcome unknown. A message of unknown
         outcome is repeated only where the account's server refuses doubles ('account add
         --refuses-doubles'), else 'outbox retry' or 'outbox cancel' decide.

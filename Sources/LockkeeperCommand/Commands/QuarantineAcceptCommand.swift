@@ -8,7 +8,8 @@ struct QuarantineAcceptCommand: Command {
     static let details = """
         Merges an item although the rules refuse it, because a person decided so: a message on a taken
         seq is shown beside the other one, an edit or recall by somebody else is done, a value that
-        lost a conflict takes the other one's place. It is an act on this device; others are not told.
+        lost a conflict takes the other one's place, which is put aside for it. It stays so whatever the
+        server repeats, until a newer version comes. It is an act on this device; others are not told.
         Prints what became of it. Lines that are no event, events of unknown types and pages that
         contradict others cannot be accepted: exit 64, and they stay where they are.
 

@@ -7,9 +7,9 @@ struct QuarantineListCommand: Command {
     static let usage = "[options]"
     static let summary = "list what was put aside instead of stored"
     static let details = """
-        Lists the lines that could not be read, the payloads that lost against another at the same
+        Lists the lines that could not be read, the values that lost against another at the same
         version, and events of types that are merged later: number, how often it came, reason.
-        Of what is known of a conversation, a member or a reaction the value that loses is not kept.
+        Nothing that a server sent is dropped.
 
           lockkeeper quarantine list --json
         """

@@ -52,6 +52,7 @@ struct RelayedItem: ~Copyable, RelayedThing {
             switch confirmation {
             case .taken: return RelayOutcome("confirmed")
             case .contradicted(let reason): return RelayOutcome("contradicted", reason)
+            case .overtaken(let reason): return RelayOutcome("overtaken", reason)
             }
         case .failed(let reason, let retryAfter):
             try await claim.fail(because: reason, retryAfter: retryAfter)
@@ -145,7 +146,7 @@ enum OutboxOutput {
                 item.state.isOnItsWay
                 ? "" : "; 'outbox retry \(item.id)' or 'outbox cancel \(item.id)' decide"
             return "item \(item.id) (\(item.act.rawValue) in"
-                + " \(terminalText(item.conversation.description))) is left, \(item.state.rawValue): "
+                + " \(terminalID(item.conversation.description))) is left, \(item.state.rawValue): "
                 + (why.isEmpty ? "it waits for its turn" : why.joined(separator: "; ")) + advice
         }
     }
@@ -192,7 +193,7 @@ enum EffectOutput {
                 effect.state == .parked
                 ? "; 'effects retry \(effect.id)' or 'effects drop \(effect.id)' decide" : ""
             return "effect \(effect.id) (\(effect.kind.rawValue) in"
-                + " \(terminalText(effect.conversation.description))) is left,"
+                + " \(terminalID(effect.conversation.description))) is left,"
                 + " \(effect.state.rawValue): "
                 + (why.isEmpty ? "it waits for its turn" : why.joined(separator: "; ")) + advice
         }

@@ -32,6 +32,8 @@ extension BatchMerge {
             if row.recall != nil { return .stale }
         }
         guard person != nil, stored?.row.registers[.sender] == nil else {
+            // A person may have accepted it.
+            if try quarantine.isAccepted(.unauthorised, EventEncoder.line(event)) { return nil }
             return try refuseUnauthorised(event, conversation: index, message: message.bytes)
         }
         return try keepWaiting(event, of: stored, message, at: index)

@@ -113,39 +113,16 @@ extension BatchMerge {
         return true
     }
 
-    /// A change of the account's own that the server has confirmed, as it is merged; `nil` where what is
-    /// stored is as new or newer: the server has told of it, or of one that came after it, by itself.
+    /// Merges a change of the account's own that the server has confirmed.
     ///
-    /// - Parameter version: the version at which the server has the change, where it says so.
-    mutating func confirmed(_ event: Event, version: Int64?) throws -> Event? {
-        switch event {
-        case .edit(var edit):
-            if let version {
-                edit.version = version
-            } else {
-                let index = try conversation(edit.conversation)
-                let row = try table.find(edit.id.bytes, in: conversations[index].row)?.row
-                if let row, row.version >= edit.version { return nil }
-            }
-            return .edit(edit)
-        case .reaction(var reaction):
-            if let version {
-                reaction.version = version
-            } else {
-                let index = try conversation(reaction.conversation)
-                let row = try table.find(reaction.id.bytes, in: conversations[index].row)
-                let stands = try row.flatMap {
-                    try ReactionTable(connection: connection).find(
-                        of: reaction.reactor.bytes,
-                        slot: reaction.slotBytes,
-                        on: $0.id
-                    )
-                }
-                if let stands, stands.version >= reaction.version { return nil }
-            }
-            return .reaction(reaction)
-        default: return event
-        }
+    /// - Parameter version: the version at which the server has it, where it says so. Else it stands at the
+    ///   version at which it was handed out, until the server says what it has there.
+    /// - Returns: why people see something else all the same; `nil` where they see it.
+    mutating func takeConfirmed(_ event: Event, version: Int64?) throws -> String? {
+        versionIsGuess = version == nil
+        let event = version.map { event.at(version: $0) } ?? event
+        try take(event)
+        return try outbox.overtaken(event, isGuess: versionIsGuess)
     }
 
     private func isOwn(_ message: MessageEvent) -> Bool {
@@ -156,5 +133,20 @@ extension BatchMerge {
     private func isSomebodyElses(_ row: MessageRow) -> Bool {
         if let isIncoming = row.registers.flag(.incoming) { return isIncoming }
         return row.registers.bytes(.sender).map { $0 != rules.ownID } ?? false
+    }
+}
+
+extension Event {
+    /// An edit or a reaction at another version; other events as they are.
+    fileprivate func at(version: Int64) -> Event {
+        switch self {
+        case .edit(var edit):
+            edit.version = version
+            return .edit(edit)
+        case .reaction(var reaction):
+            reaction.version = version
+            return .reaction(reaction)
+        default: return self
+        }
     }
 }

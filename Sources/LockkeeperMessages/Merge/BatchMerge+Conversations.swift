@@ -6,11 +6,24 @@ import LockkeeperSQLite
 extension BatchMerge {
     mutating func apply(_ event: ConversationEvent) throws -> EventOutcome {
         let index = try conversation(event.conversation)
-        let row = conversations[index].row
-        let before = try ConversationState.fields(of: row, in: connection)
+        let before = try ConversationState.fields(of: conversations[index].row, in: connection)
         var after = before
-        let outcome = after.write(RegisterWrites(event))
-        guard outcome.changed else { return outcome.wasOlder ? .stale : .duplicate }
+        let writes = RegisterWrites<ConversationField>(event)
+        var outcome = after.write(writes)
+        let subject = LoserSubject(conversation: conversations[index].id)
+        try letAcceptedStand(&outcome, writes, of: subject) { after.replace($0, by: $1, at: $2) }
+        try putAside(outcome.losers, of: subject)
+        if after != before { try write(after, over: before, at: index) }
+        return outcome.event(isNews: after != before)
+    }
+
+    /// Writes what is known of a conversation, with what follows.
+    mutating func write(
+        _ after: Registers<ConversationField>,
+        over before: Registers<ConversationField>,
+        at index: Int
+    ) throws {
+        let row = conversations[index].row
         let update = try connection.statement(
             """
             UPDATE lk_conversation SET version = ?2, registers = ?3, title = ?4, kind = ?5,
@@ -25,12 +38,27 @@ extension BatchMerge {
         try after.bind(to: update, from: 4)
         try update.run()
         try conversationChanged(.fields(before: before, after: after), at: index)
-        return .updated
     }
 
     mutating func apply(_ event: MemberEvent) throws -> EventOutcome {
         let index = try conversation(event.conversation)
         let row = conversations[index].row
+        let before = try member(event.person, of: row)
+        var after = before
+        let writes = RegisterWrites<MemberField>(event)
+        var outcome = after.write(writes)
+        let subject = LoserSubject(
+            conversation: conversations[index].id,
+            person: event.person.bytes
+        )
+        try letAcceptedStand(&outcome, writes, of: subject) { after.replace($0, by: $1, at: $2) }
+        try putAside(outcome.losers, of: subject)
+        if after != before { try write(after, of: event.person, in: row) }
+        return outcome.event(isNews: after != before)
+    }
+
+    /// What is known of somebody's part in a conversation.
+    func member(_ person: PersonID, of row: Int64) throws -> Registers<MemberField> {
         let select = try connection.statement(
             """
             SELECT version, registers, role, removed, extra FROM lk_member
@@ -38,19 +66,23 @@ extension BatchMerge {
             """
         )
         try select.bind(1, row)
-        try select.bind(2, text: event.person.bytes)
-        var registers = Registers<MemberField>()
-        if try select.step() {
-            defer { select.reset() }
-            registers = try Registers(
-                reading: select,
-                from: 2,
-                version: select.int64(0),
-                exceptions: select.optionalBytes(1)
-            )
-        }
-        let outcome = registers.write(RegisterWrites(event))
-        guard outcome.changed else { return outcome.wasOlder ? .stale : .duplicate }
+        try select.bind(2, text: person.bytes)
+        guard try select.step() else { return Registers() }
+        defer { select.reset() }
+        return try Registers(
+            reading: select,
+            from: 2,
+            version: select.int64(0),
+            exceptions: select.optionalBytes(1)
+        )
+    }
+
+    /// Writes what is known of somebody's part in a conversation.
+    func write(
+        _ registers: Registers<MemberField>,
+        of person: PersonID,
+        in row: Int64
+    ) throws {
         let upsert = try connection.statement(
             """
             INSERT INTO lk_member (conversation, person, version, registers, role, removed, extra)
@@ -61,12 +93,11 @@ extension BatchMerge {
             """
         )
         try upsert.bind(1, row)
-        try upsert.bind(2, text: event.person.bytes)
+        try upsert.bind(2, text: person.bytes)
         try upsert.bind(3, registers.version)
         try upsert.bind(4, text: registers.exceptions)
         try registers.bind(to: upsert, from: 5)
         try upsert.run()
-        return .updated
     }
 
     /// Everything up to a place is gone (M-7). Its rows lose their content here, in one transaction:

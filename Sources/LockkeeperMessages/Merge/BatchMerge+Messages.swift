@@ -50,7 +50,8 @@ extension BatchMerge {
         let stored = try table.find(edit.id.bytes, in: conversations[index].row)
         let mayWait = try judge(event, by: edit.editor, of: stored, edit.id, at: index)
         if let outcome = mayWait { return outcome }
-        let writes = RegisterWrites(edit)
+        var writes = RegisterWrites(edit)
+        writes.isGuess = versionIsGuess
         if let stored { return try merge(writes, into: stored, event, at: index) }
         guard try table.hasRoomForWaiting(rules.limits.waitingMessageCountMax) else {
             return try refuseWaiting(event, conversation: index, message: edit.id.bytes)
@@ -144,9 +145,10 @@ extension BatchMerge {
             before.recall == nil
             ? rules.authority.editsNeedAuthor : rules.authority.recallsNeedAuthor
         let namesSender = if case .message = event { isJudged } else { false }
-        let (outcome, wasCut) = after.take(writes, keepsSenders: namesSender)
+        var (outcome, wasCut) = after.take(writes, keepsSenders: namesSender)
         let isWithoutContent =
             before.isWithoutContent || conversations[index].isCleared(after.leastSeq)
+        if !isWithoutContent { try letAcceptedStand(&outcome, writes, in: &after, at: index) }
         if rules.seqIsUnique, let seq = try seqTaken(by: after, before: before),
             try !yield(seq, to: writes, at: index)
         {
@@ -159,7 +161,7 @@ extension BatchMerge {
         }
         // Of a message without content nothing is put aside, because its end takes out what was put
         // aside before: otherwise the rows would depend on which came first (I-5).
-        if !isWithoutContent { try putAside(outcome.losers, of: after, conversation: index) }
+        if !isWithoutContent { try putAside(outcome.losers, of: subject(after, at: index)) }
         let isNews = after != before
         if isNews { try put(after, over: stored, at: index) }
         if outcome.lostItself, !isWithoutContent { return .quarantined }

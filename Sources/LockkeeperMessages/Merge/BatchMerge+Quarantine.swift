@@ -96,34 +96,18 @@ extension BatchMerge {
 
     /// Puts the losers of a conflict aside, one row per field and content, so that every order of
     /// arrival leaves the same rows (M-3).
-    func putAside(
-        _ losers: [Registers<MessageField>.Loser],
-        of row: MessageRow,
-        conversation index: Int
+    func putAside<Field: RegisterField>(
+        _ losers: [Registers<Field>.Loser],
+        of subject: LoserSubject
     ) throws {
         for loser in losers {
-            var writer = JSONWriter()
-            writer.beginObject()
-            writer.key("conversation")
-            writer.string(utf8: conversations[index].id)
-            writer.key("id")
-            writer.string(utf8: row.messageID)
-            writer.key("version")
-            writer.integer(loser.version)
-            writer.key(loser.field.name)
-            switch loser.value {
-            case .integer(let number): writer.integer(number)
-            case .text(let bytes) where loser.field == .attachments: writer.raw(bytes)
-            case .text(let bytes): writer.string(utf8: bytes)
-            }
-            writer.endObject()
             try quarantine.put(
                 QuarantineTable.Item(
                     reason: .conflict,
                     explanation: "another \(loser.field.name) came at version \(loser.version)",
-                    conversation: conversations[index].id,
-                    message: row.messageID,
-                    content: writer.bytes
+                    conversation: subject.conversation,
+                    message: subject.message,
+                    content: subject.line(of: loser)
                 )
             )
         }

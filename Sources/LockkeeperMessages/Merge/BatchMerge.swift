@@ -21,6 +21,9 @@ struct BatchMerge {
     var effects: EffectDecisions
     /// Whether the account itself does what is merged, so that it is no news of the server's.
     let isOwnAct: Bool
+    /// Whether the version of what is merged is the account's own guess: the server has confirmed a change
+    /// and not said at which version.
+    var versionIsGuess = false
     /// The attempt whose answer is merged; `nil` where none is, or nobody knows which.
     var answeredAttempt: Int64?
     var conversations: [ConversationState] = []

@@ -87,6 +87,22 @@ enum ConversationField: Int, RegisterField {
     case markedUnread = 5
     case parent = 6
     case extra = 7
+
+    /// The field's name in event lines.
+    var name: String {
+        switch self {
+        case .title: "title"
+        case .kind: "kind"
+        case .muted: "muted"
+        case .pinned: "pinned"
+        case .archived: "archived"
+        case .markedUnread: "marked_unread"
+        case .parent: "parent"
+        case .extra: "extra"
+        }
+    }
+
+    func contradict(_ left: FieldValue, _ right: FieldValue) -> Bool { self != .extra }
 }
 
 /// What is known of somebody's part in a conversation. The raw values as for ``MessageField``.
@@ -94,6 +110,17 @@ enum MemberField: Int, RegisterField {
     case role = 0
     case removed = 1
     case extra = 2
+
+    /// The field's name in event lines.
+    var name: String {
+        switch self {
+        case .role: "role"
+        case .removed: "removed"
+        case .extra: "extra"
+        }
+    }
+
+    func contradict(_ left: FieldValue, _ right: FieldValue) -> Bool { self != .extra }
 }
 
 /// A field's value in the form that is compared and stored.

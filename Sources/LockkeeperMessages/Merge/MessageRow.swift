@@ -125,18 +125,24 @@ struct MessageRow: Equatable {
 
     /// Puts another value where one stands at a version.
     ///
-    /// - Returns: whether the field stands at that version.
+    /// - Returns: what stood; `nil` where the field does not stand at that version.
     mutating func replace(
         _ field: MessageField,
         by value: FieldValue,
         at version: Int64
-    ) -> Bool {
-        guard registers.replace(field, by: value, at: version) else { return false }
+    ) -> FieldValue? {
+        guard let stood = registers.replace(field, by: value, at: version) else { return nil }
         if field == .seq, case .integer(let seq) = value {
             leastSeq = min(leastSeq ?? seq, seq)
             mostSeq = max(mostSeq ?? seq, seq)
         }
-        return true
+        if field == .sender, case .text(let sender) = value, case .text(let before) = stood,
+            let index = otherSenders.firstIndex(of: sender)
+        {
+            otherSenders[index] = before
+            otherSenders.sort { $0.lexicographicallyPrecedes($1) }
+        }
+        return stood
     }
 
     /// Recalls it (M-6).

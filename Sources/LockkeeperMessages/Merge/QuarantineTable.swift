@@ -66,20 +66,71 @@ struct QuarantineTable {
         let number: Int64
         let reason: Reason
         let content: [UInt8]
+        let conversation: [UInt8]?
+        let message: [UInt8]?
     }
 
     /// Takes an item out; `nil` where there is none.
     func take(_ number: Int64) throws(SQLiteError) -> Kept? {
         let select = try connection.statement(
-            "SELECT reason, content FROM lk_quarantine WHERE id = ?1"
+            """
+            SELECT reason, content, conversation_id, message_id FROM lk_quarantine
+            WHERE id = ?1 AND accepted = 0
+            """
         )
         try select.bind(1, number)
         guard try select.step() else { return nil }
-        let reason = Reason(rawValue: select.string(0))
-        let content = select.bytes(1)
+        let kept = Kept(
+            number: number,
+            reason: Reason(rawValue: select.string(0)) ?? .unreadable,
+            content: select.bytes(1),
+            conversation: select.optionalBytes(2),
+            message: select.optionalBytes(3)
+        )
         select.reset()
         try remove(number)
-        return Kept(number: number, reason: reason ?? .unreadable, content: content)
+        return kept
+    }
+
+    // MARK: - What a person has accepted
+
+    /// Remembers that a person has accepted what was put aside, so that it is taken where it comes again.
+    /// Of its content only the digest is kept, and goes with the message's.
+    func remember(_ item: Kept) throws(SQLiteError) {
+        let insert = try connection.statement(
+            """
+            INSERT INTO lk_quarantine (reason, digest, conversation_id, message_id, explanation,
+                content, byte_count, count, first_at, last_at, accepted)
+            VALUES (?1, ?2, ?3, ?4, 'accepted', x'', 0, 1, ?5, ?5, 1)
+            """
+        )
+        try insert.bind(1, item.reason.rawValue)
+        try insert.bind(2, blob: SHA256.digest(of: item.content))
+        try insert.bind(3, text: item.conversation)
+        try insert.bind(4, text: item.message)
+        try insert.bind(5, now)
+        try insert.run()
+    }
+
+    /// Whether a person has accepted some content.
+    func isAccepted(_ reason: Reason, _ content: [UInt8]) throws(SQLiteError) -> Bool {
+        let select = try connection.statement(
+            "SELECT accepted FROM lk_quarantine WHERE reason = ?1 AND digest = ?2"
+        )
+        try select.bind(1, reason.rawValue)
+        try select.bind(2, blob: SHA256.digest(of: content))
+        defer { select.reset() }
+        return try select.step() && select.int64(0) != 0
+    }
+
+    /// A person has accepted another value in the place of one that was accepted before.
+    func forgetAccepted(_ reason: Reason, _ content: [UInt8]) throws(SQLiteError) {
+        let delete = try connection.statement(
+            "DELETE FROM lk_quarantine WHERE reason = ?1 AND digest = ?2 AND accepted = 1"
+        )
+        try delete.bind(1, reason.rawValue)
+        try delete.bind(2, blob: SHA256.digest(of: content))
+        try delete.run()
     }
 
     /// Puts an item aside, or counts it once more.
@@ -155,7 +206,8 @@ struct QuarantineTable {
         let select = try connection.statement(
             """
             SELECT id, content FROM lk_quarantine
-            WHERE conversation_id = ?1 AND message_id = ?2 AND reason = ?3 ORDER BY content
+            WHERE conversation_id = ?1 AND message_id = ?2 AND reason = ?3 AND accepted = 0
+            ORDER BY content
             """
         )
         try select.bind(1, text: conversation)

@@ -3,6 +3,8 @@ import LockkeeperDomain
 /// What an event writes into registers: its fields, all at its version (M-2).
 struct RegisterWrites<Field: RegisterField> {
     let version: Int64
+    /// Whether nobody but the account itself has named the version.
+    var isGuess = false
     private(set) var fields: [(field: Field, value: FieldValue)] = []
 
     /// Nothing yet.
@@ -10,14 +12,14 @@ struct RegisterWrites<Field: RegisterField> {
 
     /// Only some of the fields.
     func only(_ kept: [Field]) -> RegisterWrites {
-        var writes = RegisterWrites(version: version)
+        var writes = self
         writes.fields = fields.filter { kept.contains($0.field) }
         return writes
     }
 
     /// Everything but one field.
     func without(_ field: Field) -> RegisterWrites {
-        var writes = RegisterWrites(version: version)
+        var writes = self
         writes.fields = fields.filter { $0.field != field }
         return writes
     }
@@ -121,7 +123,7 @@ extension Registers {
     mutating func write(_ writes: RegisterWrites<Field>) -> Outcome {
         var outcome = Outcome()
         for (field, value) in writes.fields {
-            write(field, value, at: writes.version, into: &outcome)
+            write(field, value, at: writes.version, isGuess: writes.isGuess, into: &outcome)
         }
         return outcome
     }

@@ -7,6 +7,8 @@ import LockkeeperSQLite
 /// once given is never given again.
 protocol RegisterField: CaseIterable, Hashable, RawRepresentable, Sendable
 where RawValue == Int, AllCases: RandomAccessCollection {
+    /// The field's name in event lines.
+    var name: String { get }
     /// Whether two values at one version contradict each other (M-3).
     func contradict(_ left: FieldValue, _ right: FieldValue) -> Bool
 }
@@ -14,9 +16,6 @@ where RawValue == Int, AllCases: RandomAccessCollection {
 extension RegisterField {
     /// The field's bit in a stored mask.
     var bit: Int64 { 1 << Int64(rawValue) }
-
-    /// Values do not contradict each other unless the field says so.
-    func contradict(_ left: FieldValue, _ right: FieldValue) -> Bool { false }
 }
 
 /// The fields of one message, conversation or member, each with the version at which it was written
@@ -28,6 +27,9 @@ extension RegisterField {
 struct Registers<Field: RegisterField>: Equatable {
     private var values: [FieldValue?]
     private var versions: [Int64]
+    /// The fields that stand at a version which nobody but the account itself has named, as bits: what
+    /// the server says at the same version takes their place, and is no conflict with them (M-4).
+    private var guesses: Int64 = 0
 
     /// What happened when fields were written.
     struct Outcome: Equatable {
@@ -39,6 +41,15 @@ struct Registers<Field: RegisterField>: Equatable {
         var losers: [Loser] = []
         /// Whether one of the losers is a value that was just written.
         var lostItself = false
+
+        /// The outcome of the event that wrote them.
+        ///
+        /// - Parameter isNews: whether anything differs from before.
+        func event(isNews: Bool) -> EventOutcome {
+            if lostItself { return .quarantined }
+            if isNews { return .updated }
+            return wasOlder ? .stale : .duplicate
+        }
     }
 
     /// A value that lost a conflict.
@@ -67,6 +78,10 @@ struct Registers<Field: RegisterField>: Equatable {
         versions = Array(repeating: version, count: values.count)
         guard let exceptions else { return }
         for (exception, mask) in try Self.decode(exceptions) {
+            if exception == Self.guessed {
+                guesses = mask
+                continue
+            }
             for field in Field.allCases where mask & field.bit != 0 {
                 versions[field.rawValue] = exception
             }
@@ -75,7 +90,7 @@ struct Registers<Field: RegisterField>: Equatable {
 
     /// Whether the same is written. The version of an absent field means nothing.
     static func == (left: Self, right: Self) -> Bool {
-        left.values == right.values
+        left.values == right.values && left.guesses == right.guesses
             && Field.allCases.allSatisfy {
                 left[$0] == nil || left.version(of: $0) == right.version(of: $0)
             }
@@ -95,6 +110,9 @@ struct Registers<Field: RegisterField>: Equatable {
         return largest
     }
 
+    /// Whether a field stands at a version that nobody but the account itself has named.
+    func isGuessed(_ field: Field) -> Bool { guesses & field.bit != 0 }
+
     /// The distinct versions of the fields that are present, ascending.
     var presentVersions: [Int64] {
         let present = Field.allCases.filter { self[$0] != nil }
@@ -102,33 +120,32 @@ struct Registers<Field: RegisterField>: Equatable {
     }
 
     /// Writes a field at a version.
+    ///
+    /// - Parameter isGuess: whether nobody but the account itself has named the version.
     mutating func write(
         _ field: Field,
         _ value: FieldValue,
         at version: Int64,
+        isGuess: Bool = false,
         into outcome: inout Outcome
     ) {
         let index = field.rawValue
         guard let present = values[index] else {
-            values[index] = value
-            versions[index] = version
-            outcome.changed = true
-            return
+            return put(value, field, at: version, isGuess, &outcome)
         }
         let standing = versions[index]
         guard version == standing else {
-            if version < standing {
-                outcome.wasOlder = true
-            } else {
-                values[index] = value
-                versions[index] = version
-                outcome.changed = true
-            }
+            guard version > standing else { return outcome.wasOlder = true }
+            return put(value, field, at: version, isGuess, &outcome)
+        }
+        guard isGuess == isGuessed(field) else {
+            if !isGuess { return put(value, field, at: version, false, &outcome) }
+            if value != present { outcome.wasOlder = true }
             return
         }
         guard value != present else { return }
         let isLarger = present < value
-        if version > 0, field.contradict(present, value) {
+        if version > 0, !isGuess, field.contradict(present, value) {
             let loser = isLarger ? present : value
             outcome.losers.append(Loser(field: field, version: version, value: loser))
             if !isLarger { outcome.lostItself = true }
@@ -141,13 +158,30 @@ struct Registers<Field: RegisterField>: Equatable {
         }
     }
 
+    private mutating func put(
+        _ value: FieldValue,
+        _ field: Field,
+        at version: Int64,
+        _ isGuess: Bool,
+        _ outcome: inout Outcome
+    ) {
+        values[field.rawValue] = value
+        versions[field.rawValue] = version
+        guesses = isGuess ? guesses | field.bit : guesses & ~field.bit
+        outcome.changed = true
+    }
+
     /// Puts another value where one stands at a version, whichever is larger: what a person decides.
     ///
-    /// - Returns: whether the field stands at that version.
-    mutating func replace(_ field: Field, by value: FieldValue, at version: Int64) -> Bool {
-        guard self[field] != nil, self.version(of: field) == version else { return false }
+    /// - Returns: what stood; `nil` where the field does not stand at that version.
+    mutating func replace(
+        _ field: Field,
+        by value: FieldValue,
+        at version: Int64
+    ) -> FieldValue? {
+        guard let stood = self[field], self.version(of: field) == version else { return nil }
         values[field.rawValue] = value
-        return true
+        return stood
     }
 
     /// Takes out every field but some.
@@ -155,14 +189,20 @@ struct Registers<Field: RegisterField>: Equatable {
         for field in Field.allCases where !kept.contains(field) {
             values[field.rawValue] = nil
             versions[field.rawValue] = 0
+            guesses &= ~field.bit
         }
     }
 
+    /// What stands in the column `registers` in a version's place before the mask of those that are
+    /// guessed.
+    private static var guessed: Int64 { -1 }
+
     /// The versions that differ from ``version``, as the column `registers` stores them:
-    /// `[[version,mask],…]`, ascending; `nil` where there is none.
+    /// `[[version,mask],…]`, ascending; `nil` where there is none. -1 in a version's place: these are
+    /// guessed.
     var exceptions: [UInt8]? {
         let largest = version
-        var masks: [Int64: Int64] = [:]
+        var masks: [Int64: Int64] = guesses == 0 ? [:] : [Self.guessed: guesses]
         for field in Field.allCases where self[field] != nil {
             let version = version(of: field)
             if version != largest { masks[version, default: 0] |= field.bit }

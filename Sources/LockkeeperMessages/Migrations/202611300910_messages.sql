@@ -86,7 +86,8 @@ CREATE TABLE lk_message (
     -- recalled and waits for seq and sender, 4 is gone: deleted, cleared or expired.
     state        INTEGER NOT NULL CHECK (state BETWEEN 0 AND 4),
     -- The largest version of the registers below; those that stand at a smaller one are in
-    -- `registers` as JSON: [[version, mask], …] with the bits of `MessageField` (M-2).
+    -- `registers` as JSON: [[version, mask], …] with the bits of `MessageField` (M-2). The mask of the
+    -- version -1 are those whose version nobody but the account itself has named (M-4).
     version      INTEGER NOT NULL CHECK (version >= 0),
     registers    TEXT,
     seq          INTEGER CHECK (seq > 0),
@@ -165,6 +166,8 @@ CREATE TABLE lk_reaction (
     removed INTEGER NOT NULL,
     emoji   TEXT NOT NULL,
     extra   TEXT,
+    -- Whether nobody but the account itself has named the version (M-4).
+    guessed INTEGER NOT NULL DEFAULT 0 CHECK (guessed IN (0, 1)),
     UNIQUE (message, person, slot)
 );
 
@@ -240,6 +243,9 @@ CREATE TABLE lk_quarantine (
     count        INTEGER NOT NULL,
     first_at     INTEGER NOT NULL,
     last_at      INTEGER NOT NULL,
+    -- Whether a person has accepted it: its content is merged and no more kept here, and where it comes
+    -- again it is taken.
+    accepted     INTEGER NOT NULL DEFAULT 0 CHECK (accepted IN (0, 1)),
     UNIQUE (reason, digest)
 );
 

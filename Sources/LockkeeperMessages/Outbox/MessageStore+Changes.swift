@@ -58,7 +58,8 @@ extension MessageStore {
     }
 
     /// Recalls a message: its content is gone here, and in every place, once the server has confirmed
-    /// it (M-6).
+    /// it (M-6). Edits of it that wait go with it then; until then they are held back, and where the recall
+    /// is refused or cancelled they have their turn again.
     ///
     /// - Throws: ``LockkeeperError`` — `invalidInput` where no such message is shown, or its authors
     ///   alone may recall it; `outboxFull`; and what ``AccountDatabase/write`` throws.
@@ -81,8 +82,7 @@ extension MessageStore {
                         recaller: ownPerson
                     )
                 ),
-                // Nobody is to read an edit of it any more; one that is under way cannot be stopped.
-                replaced: open.filter { $0.row.state.phase != .attempting }
+                replaced: []
             )
         }
     }

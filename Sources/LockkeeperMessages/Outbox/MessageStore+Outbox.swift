@@ -77,7 +77,11 @@ extension MessageStore {
         { connection in
             let table = OutboxTable(connection: connection)
             return try table.all(in: conversation?.bytes, only: act).compactMap { row in
-                try table.content(row.number).flatMap { OutboxItem(row, content: $0) }
+                var row = row
+                if row.state.phase == .waiting, try table.isHeld(row) {
+                    row.state.reason = "a recall of the message goes before it"
+                }
+                return try table.content(row.number).flatMap { OutboxItem(row, content: $0) }
             }
         }
     }
@@ -94,7 +98,8 @@ extension MessageStore {
     ///
     /// Items of one conversation are claimed one after the other, in order. An item that is parked or
     /// of unknown outcome holds up nobody; one that waits for its next attempt, or that somebody has
-    /// claimed, holds up those behind it. An item is handed out once its attempt is durable, and with
+    /// claimed, holds up those behind it. A recall goes before the edits and reactions of its message
+    /// that wait. An item is handed out once its attempt is durable, and with
     /// it the commit that wrote the item.
     ///
     /// - Returns: the claim; `nil` where nothing is to be done now: ``outboxWait()`` says when.
@@ -196,10 +201,17 @@ extension MessageStore {
             return .settled
         }
         var row = row
+        if row.state.phase == .attempting, try table.isHeld(row) {
+            // Its claimer has gone, and meanwhile the message is being recalled.
+            let answered = AttemptAnswer.unanswered(nil, repeats: true)
+            _ = answered.settle(&row.state, row.state.attempt, at: now, rules: attemptRules)
+            try table.write(row.state, to: row.number)
+            return .settled
+        }
         let answer = row.state.claim(at: now, repeats: repeats(row.act), rules: attemptRules)
         if case .waits = answer { return .waits }
         if answer == .begun {
-            guard let content = try table.content(row.number),
+            guard let content = try table.currentContent(of: row),
                 let item = OutboxItem(row, content: content)
             else {
                 // Damaged, or put in by a program with other rules: it must not stop the others.
@@ -248,8 +260,8 @@ extension MessageStore {
     /// Ends an item that is no message, and merges a change that the server has confirmed.
     ///
     /// - Parameter version: the version at which the server has the change, where it says so.
-    func finish(_ item: OutboxItem, version: Int64?) async throws {
-        _ = try await session.database.submit(
+    func finish(_ item: OutboxItem, version: Int64?) async throws -> OutboxClaim.Confirmation {
+        try await session.database.submit(
             durability: .durable,
             waitMax: nil,
             usesReserve: item.act == .recall
@@ -257,8 +269,9 @@ extension MessageStore {
             let table = OutboxTable(connection: connection)
             if let row = try table.row(item.id) { try table.end(row) }
             topics.insert(item.conversation.bytes)
-            guard item.act.isMergedWhenConfirmed else { return }
+            guard item.act.isMergedWhenConfirmed else { return .taken }
             // Also where the item has gone meanwhile: the server has it.
+            var overtaken: String?
             _ = try merge(
                 closing: nil,
                 onGap: .wait,
@@ -266,11 +279,10 @@ extension MessageStore {
                 on: connection,
                 topics: &topics
             ) { merge in
-                if let event = try merge.confirmed(item.event, version: version) {
-                    try merge.take(event)
-                }
+                overtaken = try merge.takeConfirmed(item.event, version: version)
             }
-        }
+            return overtaken.map { .overtaken($0) } ?? .taken
+        }.value
     }
 
     /// Stores a message that the server has confirmed, at version 0; its item ends with it, unless the

@@ -38,8 +38,9 @@ public struct OutboxClaim: ~Copyable, Sendable {
     ///   - id: the message's id on the server; of an item that is no message it is not needed.
     ///   - sequence: its place, where the server says it.
     ///   - serverAt: when the server took it, where it says so.
-    ///   - version: of an edit or a reaction, at which version the server has it, where it says so. It is
-    ///     taken for the next one otherwise, and merged unless a newer version is known by then.
+    ///   - version: of an edit or a reaction, at which version the server has it, where it says so. Else
+    ///     it stands at the version at which it was handed out, and gives way to whatever the server says
+    ///     at that version or a newer one.
     /// - Throws: ``LockkeeperError`` — `invalidInput` where a message has no id or an impossible place,
     ///   or an edit an impossible version; otherwise as for writing. The attempt then has no answer.
     @discardableResult
@@ -57,8 +58,7 @@ public struct OutboxClaim: ~Copyable, Sendable {
                     remedy: "Say at which version the server has it, or nothing."
                 )
             }
-            try await store.finish(item, version: version)
-            return .taken
+            return try await store.finish(item, version: version)
         }
         guard let id else {
             throw LockkeeperError.unusable(
@@ -79,6 +79,9 @@ public struct OutboxClaim: ~Copyable, Sendable {
         case taken
         /// It cannot be true, for the reason that is given. The item stays.
         case contradicted(String)
+        /// The item has ended, and people see something else than it says, for the reason that is given:
+        /// the server has told of it, and it is as new or newer.
+        case overtaken(String)
     }
 
     /// The attempt failed and the server does not have it. It is tried again after a while that grows,

@@ -42,12 +42,25 @@ struct OutboxTable {
 
     // MARK: - Reading
 
-    /// The first item of each conversation that is neither parked nor of unknown outcome, by number.
+    /// What a recall that may still be done holds back: nobody is to read an edit, or a reaction, of what
+    /// is to be gone. They go with the message once the recall is confirmed, and have their turn again
+    /// where it is refused, parked or cancelled. One that an attempt has begun at is not held.
+    private static let isHeld = """
+        item.act IN ('edit', 'reaction') AND EXISTS (
+            SELECT 1 FROM lk_outbox recall
+            WHERE recall.conversation_id = item.conversation_id
+                AND recall.message_id = item.message_id AND recall.act = 'recall'
+                AND recall.phase < 4 AND recall.phase < 2)
+        """
+
+    /// The first item of each conversation that is neither parked, of unknown outcome nor held back by a
+    /// recall, by number.
     func heads() throws -> [Row] {
         let select = try connection.prepare(
             """
             SELECT \(Self.columns) FROM lk_outbox WHERE id IN (
-                SELECT min(id) FROM lk_outbox WHERE phase < 4 AND phase < 2
+                SELECT min(id) FROM lk_outbox item
+                WHERE phase < 4 AND phase < 2 AND NOT (phase = 0 AND \(Self.isHeld))
                 GROUP BY conversation_id)
             ORDER BY id
             """
@@ -55,12 +68,14 @@ struct OutboxTable {
         return try rows(select)
     }
 
-    /// The next item of a conversation behind a number that is neither parked nor of unknown outcome.
+    /// The next item of a conversation behind a number that is neither parked, of unknown outcome nor held
+    /// back by a recall.
     func next(in conversation: [UInt8], after number: Int64) throws -> Row? {
         let select = try connection.prepare(
             """
-            SELECT \(Self.columns) FROM lk_outbox
+            SELECT \(Self.columns) FROM lk_outbox item
             WHERE conversation_id = ?1 AND id > ?2 AND phase < 4 AND phase < 2
+                AND NOT (phase = 0 AND \(Self.isHeld))
             ORDER BY id LIMIT 1
             """
         )
@@ -103,6 +118,16 @@ struct OutboxTable {
         try select.bind(1, text: conversation)
         try select.bind(2, text: message)
         return try rows(select).filter { $0.act.isMergedWhenConfirmed }
+    }
+
+    /// Whether a recall holds an item back.
+    func isHeld(_ row: Row) throws -> Bool {
+        guard row.act == .edit || row.act == .reaction else { return false }
+        let select = try connection.prepare(
+            "SELECT 1 FROM lk_outbox item WHERE id = ?1 AND \(Self.isHeld)"
+        )
+        try select.bind(1, row.number)
+        return try select.step()
     }
 
     /// The act of an item as an event line; `nil` where it has ended.
@@ -235,6 +260,16 @@ struct OutboxTable {
         )
         try update.bind(1, number)
         try state.bind(to: update, from: 2)
+        try update.run()
+    }
+
+    /// Writes the act of an item anew.
+    func write(content: [UInt8], to number: Int64) throws {
+        let update = try connection.statement(
+            "UPDATE lk_outbox SET content = ?2 WHERE id = ?1 AND phase < 4"
+        )
+        try update.bind(1, number)
+        try update.bind(2, text: content)
         try update.run()
     }
 

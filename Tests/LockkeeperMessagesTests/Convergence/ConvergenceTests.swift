@@ -95,13 +95,18 @@ struct ConvergenceTests {
             let events = Array(pools.joined())
             let alone = try await account.another("alone")
             try await alone.ingest(events, durability: .committed)
-            let deliveries = (0..<3).map { _ in Delivery(random: events, &generator) }
+            let deliveries = (0..<3).map { _ in
+                Delivery(random: events.map(PoolStep.event), &generator)
+            }
             try await withThrowingTaskGroup(of: Void.self) { group in
                 for (number, delivery) in deliveries.enumerated() {
                     let store = try await account.process("helper-\(number)")
                     group.addTask {
                         for batch in delivery.batches {
-                            try await store.ingest(batch, durability: .committed)
+                            try await store.ingest(
+                                batch.compactMap(\.event),
+                                durability: .committed
+                            )
                         }
                     }
                 }
@@ -116,6 +121,42 @@ struct ConvergenceTests {
                 try await account.messages.conversations() == (try await alone.conversations()),
                 "seed \(Self.seed)"
             )
+        }
+    }
+
+    // M-3, M-10: what a person accepts and what the account does converge with what the server says.
+    @Test(
+        "acceptances, refusals and confirmations at old versions lead to one state in every order",
+        arguments: ServerContract.Authority.allCases
+    )
+    func ownActs(authority: ServerContract.Authority) async throws {
+        var generator = SeededGenerator(seed: Self.seed &+ 6)
+        print("convergence, own acts: seed \(Self.seed)")
+        try await withAccount(contract: ServerContract(authority: authority)) { account in
+            let rehearsal = Rehearsal(store: account.messages)
+            var acceptedCount = 0
+            for number in 0..<24 {
+                let count = number % 2 == 0 ? 3 : 9
+                var pool = EventPool.randomWithActs(&generator, count: count)
+                var acceptable = try await rehearsal.acceptable(in: pool)
+                // Every third pool makes something to accept.
+                while acceptable.isEmpty, number % 3 == 0 {
+                    pool = EventPool.randomWithActs(&generator, count: count)
+                    acceptable = try await rehearsal.acceptable(in: pool)
+                }
+                if let accepted = acceptable.randomElement(using: &generator) {
+                    pool.steps.append(accepted)
+                    acceptedCount += 1
+                }
+                try await expectAgreement(
+                    about: pool,
+                    rehearsal,
+                    exhaustiveCountMax: 4,
+                    randomCount: 30,
+                    &generator
+                )
+            }
+            #expect(acceptedCount >= 8, "seed \(Self.seed)")
         }
     }
 
@@ -142,7 +183,7 @@ struct ConvergenceTests {
             let failing = try #require(found, "seed \(Self.seed): the defect was not seen")
             let smallest = try await rehearsal.shrunk(failing, &generator)
             // Seldom no two of the three that are left show it: taking one away is all that is tried.
-            let count = smallest.pool.events.count
+            let count = smallest.pool.steps.count
             #expect((2...3).contains(count), "seed \(Self.seed): \(smallest)")
             // The same pool without the defect is in order.
             try await expectAgreement(
@@ -169,9 +210,19 @@ struct ConvergenceTests {
         try await withAccount(contract: contract) { account in
             for _ in 0..<poolCount {
                 let count = Int.random(in: eventCounts, using: &generator)
+                let rehearsal = Rehearsal(store: account.messages)
+                var pool =
+                    Bool.random(using: &generator)
+                    ? EventPool.random(&generator, count: count)
+                    : EventPool.randomWithActs(&generator, count: count)
+                if let accepted = try await rehearsal.acceptable(in: pool)
+                    .randomElement(using: &generator), pool.steps.count < EventPool.eventCountMax
+                {
+                    pool.steps.append(accepted)
+                }
                 try await expectAgreement(
-                    about: EventPool.random(&generator, count: count),
-                    Rehearsal(store: account.messages),
+                    about: pool,
+                    rehearsal,
                     exhaustiveCountMax: exhaustiveCountMax,
                     randomCount: randomCount,
                     &generator

@@ -3,27 +3,27 @@ import LockkeeperMessages
 
 /// One way in which the events of a pool arrive: batches, in order.
 struct Delivery: CustomStringConvertible {
-    let batches: [[Event]]
+    let batches: [[PoolStep]]
 
     /// Each event in a batch of its own.
-    init(oneByOne events: [Event]) { batches = events.map { [$0] } }
+    init(oneByOne steps: [PoolStep]) { batches = steps.map { [$0] } }
 
     /// All events in one batch.
-    init(together events: [Event]) { batches = [events] }
+    init(together steps: [PoolStep]) { batches = [steps] }
 
     /// Events in a random order, some of them twice, cut into batches at random.
-    init(random events: [Event], _ generator: inout SeededGenerator) {
-        let repeated = events.filter { _ in Bool.random(using: &generator) }
-        var batches: [[Event]] = []
-        for event in (events + repeated).shuffled(using: &generator) {
+    init(random steps: [PoolStep], _ generator: inout SeededGenerator) {
+        let repeated = steps.filter { _ in Bool.random(using: &generator) }
+        var batches: [[PoolStep]] = []
+        for step in (steps + repeated).shuffled(using: &generator) {
             if batches.isEmpty || Bool.random(using: &generator) { batches.append([]) }
-            batches[batches.count - 1].append(event)
+            batches[batches.count - 1].append(step)
         }
         self.batches = batches
     }
 
     var description: String {
-        batches.map { EventPool(events: $0).description }.joined(separator: "\n--\n")
+        batches.map { EventPool(steps: $0).description }.joined(separator: "\n--\n")
     }
 
     /// Deliveries that between them show what order, repetition and splitting can do: every order
@@ -34,12 +34,12 @@ struct Delivery: CustomStringConvertible {
         randomCount: Int,
         _ generator: inout SeededGenerator
     ) -> [Delivery] {
-        var deliveries = [Delivery(together: pool.events)]
-        if pool.events.count <= exhaustiveCountMax {
-            deliveries += permutations(of: pool.events).map(Delivery.init(oneByOne:))
+        var deliveries = [Delivery(together: pool.steps)]
+        if pool.steps.count <= exhaustiveCountMax {
+            deliveries += permutations(of: pool.steps).map(Delivery.init(oneByOne:))
         }
         for _ in 0..<randomCount {
-            deliveries.append(Delivery(random: pool.events, &generator))
+            deliveries.append(Delivery(random: pool.steps, &generator))
         }
         return deliveries
     }

@@ -7,7 +7,15 @@ import LockkeeperMessages
 /// What I-5 exempts does not occur: no two ids share a `seq`, no two edges leave one cursor, and no
 /// `reset` names a cursor that the stream can have, because whether it still has it is a matter of when.
 struct EventPool: CustomStringConvertible {
-    var events: [Event]
+    var steps: [PoolStep]
+
+    /// Events and nothing else.
+    init(events: [Event]) { steps = events.map(PoolStep.event) }
+
+    init(steps: [PoolStep]) { self.steps = steps }
+
+    /// The events among the steps.
+    var events: [Event] { steps.compactMap(\.event) }
 
     static let eventCountMax = 12
 
@@ -17,14 +25,61 @@ struct EventPool: CustomStringConvertible {
 
     /// One event for each line, so that a failing pool can be read and tried again.
     var description: String {
-        events.map { String(decoding: EventEncoder.line($0), as: UTF8.self) }
-            .joined(separator: "\n")
+        steps.map(\.description).joined(separator: "\n")
     }
 
     /// A pool of 2 to ``eventCountMax`` events, or of `count`.
     static func random(_ generator: inout SeededGenerator, count: Int? = nil) -> EventPool {
         let count = count ?? Int.random(in: 2...eventCountMax, using: &generator)
         return EventPool(events: (0..<count).map { _ in event(&generator) })
+    }
+
+    /// A pool with what the account itself does among the events: a quarter of it or less.
+    static func randomWithActs(_ generator: inout SeededGenerator, count: Int) -> EventPool {
+        EventPool(
+            steps: (0..<count).map { _ in
+                Int.random(in: 0..<4, using: &generator) == 0
+                    ? .act(&generator) : .event(event(&generator))
+            }
+        )
+    }
+
+    /// An edit, a recall or a reaction of the account's own.
+    static func ownChange(_ generator: inout SeededGenerator) -> Event {
+        switch Int.random(in: 0..<6, using: &generator) {
+        case 0:
+            return .recall(
+                RecallEvent(
+                    conversation: "c",
+                    id: pick(ids, &generator),
+                    version: .random(in: 0...3, using: &generator),
+                    recaller: "me"
+                )
+            )
+        case 1, 2:
+            return .reaction(
+                ReactionEvent(
+                    conversation: "c",
+                    id: pick(ids, &generator),
+                    reactor: "me",
+                    emoji: pick(["👍", "👎"], &generator),
+                    slot: maybe(["one"], &generator),
+                    version: .random(in: 1...2, using: &generator),
+                    removed: .random(using: &generator)
+                )
+            )
+        default:
+            return .edit(
+                EditEvent(
+                    conversation: "c",
+                    id: pick(ids, &generator),
+                    version: .random(in: 2...3, using: &generator),
+                    editor: "me",
+                    editedAt: instant(.random(in: 5...6, using: &generator)),
+                    body: pick(bodies, &generator)
+                )
+            )
+        }
     }
 
     private static func event(_ generator: inout SeededGenerator) -> Event {

@@ -38,24 +38,63 @@ struct Rehearsal {
     ) throws -> Observation {
         try connection.withPolicy(.open) { try $0.execute("SAVEPOINT delivery") }
         var earlier: [Event] = []
+        var waiting: [PoolStep] = []
         for batch in delivery.batches {
-            var merge = BatchMerge(connection: connection, rules: store.rules, now: 0)
-            for event in batch {
+            var merge: BatchMerge?
+            for step in batch {
+                guard let event = step.event else {
+                    // What the account itself does is a transaction of its own.
+                    _ = try merge?.finish()
+                    merge = nil
+                    if try !step.perform(connection, store.rules) { waiting.append(step) }
+                    continue
+                }
                 let merged = defect.map { $0.distort(event, after: earlier) } ?? event
-                if let merged { try merge.take(merged) }
+                var open =
+                    merge ?? BatchMerge(connection: connection, rules: store.rules, now: 0)
+                if let merged { try open.take(merged) }
+                merge = open
                 earlier.append(event)
             }
-            _ = try merge.finish()
+            _ = try merge?.finish()
             if isIndexed {
                 while try SearchIndexer(connection: connection, now: 0).step() == .more {}
             }
         }
+        for step in waiting { _ = try step.perform(connection, store.rules) }
         let observation = try Observation(connection, store.rules)
         try connection.withPolicy(.open) {
             try $0.execute("ROLLBACK TO delivery")
             try $0.execute("RELEASE delivery")
         }
         return observation
+    }
+
+    /// What a pool makes the store put aside that a person may accept.
+    func acceptable(in pool: EventPool) async throws -> [PoolStep] {
+        let collector = Collector<PoolStep>()
+        do {
+            _ = try await store.session.database.submit(durability: .committed, waitMax: nil) {
+                connection,
+                _ in
+                var merge = BatchMerge(connection: connection, rules: store.rules, now: 0)
+                for event in pool.events { try merge.take(event) }
+                _ = try merge.finish()
+                let select = try connection.prepare(
+                    """
+                    SELECT reason, content FROM lk_quarantine
+                    WHERE reason IN ('conflict', 'unauthorised') ORDER BY reason, content
+                    """
+                )
+                while try select.step() {
+                    collector.append(
+                        .acceptance(reason: select.string(0), content: select.bytes(1))
+                    )
+                }
+                throw RolledBack()
+            }
+        } catch is RolledBack {}
+        return collector.values
     }
 
     /// Two deliveries of a pool that lead to different stores; `nil` where all agree.
@@ -85,9 +124,9 @@ extension Rehearsal {
     ) async throws -> Disagreement {
         var smallest = disagreement
         var index = 0
-        while index < smallest.pool.events.count {
+        while index < smallest.pool.steps.count {
             var pool = smallest.pool
-            pool.events.remove(at: index)
+            pool.steps.remove(at: index)
             let deliveries = Delivery.all(
                 of: pool,
                 exhaustiveCountMax: 4,

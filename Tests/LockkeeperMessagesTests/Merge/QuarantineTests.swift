@@ -87,15 +87,107 @@ struct QuarantineTests {
                 #expect(outcome == .inserted || outcome == .updated, "\(item)")
             }
             #expect(try await store.shown() == ["m1:by eve", "m2:tied", "m3:x"])
-            #expect(try await store.quarantine().isEmpty)
+            // What stood before is put aside for it.
+            #expect(try await store.quarantine().map(\.message) == ["m3"])
             try await store.ingest([
                 .later(LaterEvent(type: "x", line: Array(#"{"type":"x"}"#.utf8)))
             ])
-            let later = try #require(try await store.quarantine().first)
+            let later = try #require(try await store.quarantine().last)
             await expect(.invalidInput) {
                 _ = try await store.acceptQuarantined(later.number)
             }
-            #expect(try await store.quarantine().count == 1)
+            #expect(try await store.quarantine().count == 2)
+        }
+    }
+
+    @Test("what changes a message that nobody has sent yet is not accepted before that is there")
+    func acceptedTooEarly() async throws {
+        try await withAccount(contract: ServerContract(authority: .author)) { account in
+            let store = account.messages
+            // Nobody says that he recalls it.
+            try await store.ingest([recall("m1", version: 2)])
+            let item = try #require(try await store.quarantine().first)
+            await expect(.invalidInput) { _ = try await store.acceptQuarantined(item.number) }
+            #expect(try await store.quarantine().map(\.number) == [item.number])
+            try await store.ingest([message("m1", seq: 1, "gone")])
+            #expect(try await store.acceptQuarantined(item.number) == .updated)
+            #expect(try await store.shown() == ["m1:"])
+            #expect(try await store.exported().count == 2)
+        }
+    }
+
+    @Test("what was accepted stays so whatever the server repeats, until a newer version comes")
+    func acceptedStays() async throws {
+        try await withAccount(contract: ServerContract(authority: .author)) { account in
+            let store = account.messages
+            let forged = edit("m1", version: 3, "by eve") { $0.editor = "eve" }
+            let lines = [message("m1", seq: 1, "one"), message("m1", seq: 1, "ONE")]
+            try await store.ingest(lines)
+            let item = try #require(try await store.quarantine().first)
+            #expect(try await store.acceptQuarantined(item.number) == .updated)
+            for order in permutations(of: lines + lines) { try await store.ingest(order) }
+            #expect(try await store.shown() == ["m1:ONE"])
+            // The one that stood is put aside, once, and can be accepted in its turn.
+            var items = try await store.quarantine()
+            #expect(items.count == 1 && items.allSatisfy { $0.number != item.number })
+            _ = try await store.acceptQuarantined(items[0].number)
+            try await store.ingest(lines.reversed())
+            #expect(try await store.shown() == ["m1:one"])
+            try await store.ingest([forged])
+            items = try await store.quarantine().filter { $0.reason == "unauthorised" }
+            _ = try await store.acceptQuarantined(try #require(items.first).number)
+            try await store.ingest([forged] + lines)
+            #expect(try await store.shown() == ["m1:by eve"])
+            #expect(try await store.quarantine().allSatisfy { $0.reason != "unauthorised" })
+            try await store.ingest([edit("m1", version: 4, "bob's") { $0.editor = "bob" }])
+            #expect(try await store.shown() == ["m1:bob's"])
+            // Nothing of it outlives the message.
+            try await store.ingest([delete("m1")])
+            let left = try await store.session.database.read {
+                try $0.query("SELECT count(*) FROM lk_quarantine") { $0.integer(0) }
+            }
+            #expect(left == [0])
+        }
+    }
+
+    @Test("of a conversation, a member and a reaction the value that loses is put aside too (I-5)")
+    func otherLosers() async throws {
+        try await withAccount { account in
+            let store = account.messages
+            let pairs: [[Event]] = [
+                ["new", "old"].map { title in conversation { $0.title = title } },
+                [true, false].map { muted in conversation { $0.isMuted = muted } },
+                [member("eve", role: "guest"), member("eve", role: "admin")],
+                [member("joe", removed: true), member("joe")],
+                [reaction("m1", "👍", slot: "one"), reaction("m1", "👎", slot: "one")],
+                [reaction("m1", "🎉"), reaction("m1", "🎉", removed: true)],
+            ]
+            func state() async throws -> String {
+                let known = try #require(try await store.conversation("c"))
+                let members = try await store.members(of: "c").map {
+                    "\($0.person) \($0.role ?? "-") \($0.isRemoved)"
+                }
+                let reactions = try await store.reactions(to: "m1", in: "c").map(\.emoji)
+                return "\(known.title ?? "-") \(known.isMuted) \(members) \(reactions)"
+            }
+            try await store.ingest([message("m1", seq: 1)] + pairs.joined())
+            let before = try await state()
+            #expect(before == "old true [\"eve guest false\", \"joe - true\"] [\"👎\"]")
+            let items = try await store.quarantine()
+            #expect(items.count == pairs.count && items.allSatisfy { $0.reason == "conflict" })
+            for item in items {
+                #expect(try await store.acceptQuarantined(item.number) == .updated)
+            }
+            let accepted = "new false [\"eve admin false\", \"joe - false\"] [\"👍\", \"🎉\"]"
+            #expect(try await state() == accepted)
+            try await store.ingest(pairs.joined() + pairs.joined().reversed())
+            #expect(try await state() == accepted)
+            // Accepted once more, all is as it was.
+            for item in try await store.quarantine() {
+                _ = try await store.acceptQuarantined(item.number)
+            }
+            try await store.ingest(Array(pairs.joined()))
+            #expect(try await state() == before)
         }
     }
 

@@ -146,16 +146,128 @@ struct PendingChangeTests {
             try await claim(store).confirm(version: 3)
             #expect(try await texts(store) == ["mine", "mine"])
             try await store.ingest([edit("m1", version: 3, "mine")])
-            // Not said: what is as new or newer stands, and nothing is put aside.
-            try await store.edit("m1", in: "c", body: "mine four")
-            try await store.ingest([edit("m1", version: 4, "another's four")])
-            try await claim(store).confirm()
+            // Not said: what the server says at the version that was handed out, or at a newer one,
+            // stands, whichever comes first; it is said, and nothing is put aside.
+            for isFirst in [true, false] {
+                try await store.edit("m1", in: "c", body: "mine four")
+                let claim = try await claim(store)
+                let version = try Self.version(of: claim.item)
+                let others = edit("m1", version: version, "another's four")
+                if isFirst { try await store.ingest([others]) }
+                let confirmation = try await claim.confirm()
+                if !isFirst { try await store.ingest([others]) }
+                guard case .overtaken(let reason) = confirmation else {
+                    #expect(!isFirst && confirmation == .taken)
+                    continue
+                }
+                #expect(isFirst && reason.contains("version \(version), which stands"))
+                #expect(try await texts(store) == ["another's four", "another's four"])
+                try await store.ingest([edit("m1", version: version + 1, "first again")])
+            }
             #expect(try await texts(store) == ["another's four", "another's four"])
-            try await store.ingest([edit("m1", version: 5, "mine four")])
-            #expect(try await texts(store) == ["mine four", "mine four"])
             #expect(try await store.quarantine().isEmpty)
             try await store.edit("m1", in: "c", body: "six")
             await expect(.invalidInput) { _ = try await self.claim(store).confirm(version: 1) }
+        }
+    }
+
+    private static func version(of item: OutboxItem) throws -> Int64 {
+        switch item.event {
+        case .edit(let edit): edit.version
+        case .reaction(let reaction): reaction.version
+        default: throw NothingToClaim()
+        }
+    }
+
+    @Test(
+        "what waited while the server told of newer versions is handed out behind them, and stands"
+    )
+    func handedOutBehind() async throws {
+        try await withAccount { account in
+            let store = account.messages
+            try await store.ingest([
+                message("m1", seq: 1, "first", from: "me"),
+                reaction("m1", by: "me", "❤️", slot: "one"),
+            ])
+            try await store.edit("m1", in: "c", body: "mine")
+            try await store.react("👍", to: "m1", in: "c", slot: "one")
+            try await store.ingest([
+                edit("m1", version: 5, "from my phone"),
+                reaction("m1", by: "me", "🎉", slot: "one", version: 7),
+            ])
+            let edited = try await claim(store)
+            #expect(try Self.version(of: edited.item) == 6)
+            #expect(try await edited.confirm() == .taken)
+            let reacted = try await claim(store)
+            #expect(try Self.version(of: reacted.item) == 8)
+            #expect(try await reacted.confirm() == .taken)
+            #expect(try await store.shown() == ["m1:mine"])
+            #expect(try await store.reactions(to: "m1", in: "c").map(\.emoji) == ["👍"])
+        }
+    }
+
+    @Test("an answer that names an older version than stands is told as that, and undoes nothing")
+    func confirmedAsOlder() async throws {
+        try await withAccount { account in
+            let store = account.messages
+            try await store.ingest([
+                message("m1", seq: 1, "first", from: "me"), edit("m1", version: 5, "from my phone"),
+                reaction("m1", by: "me", "🎉", slot: "one", version: 7),
+            ])
+            try await store.edit("m1", in: "c", body: "mine")
+            try await store.react("👍", to: "m1", in: "c", slot: "one")
+            guard case .overtaken(let edited) = try await claim(store).confirm(version: 3),
+                case .overtaken(let reacted) = try await claim(store).confirm(version: 2)
+            else { throw NothingToClaim() }
+            #expect(edited.contains("version 3") && edited.contains("version 5 stands"))
+            #expect(reacted.contains("version 2") && reacted.contains("version 7 stands"))
+            #expect(try await texts(store) == ["from my phone", "from my phone"])
+            #expect(try await store.reactions(to: "m1", in: "c").map(\.emoji) == ["🎉"])
+            #expect(try await store.outbox().isEmpty)
+        }
+    }
+
+    @Test(
+        "a recall holds an edit back; refused or cancelled it gives it back, confirmed it takes it"
+    )
+    func recallHolds() async throws {
+        for how in End.allCases {
+            try await withAccount { account in
+                let store = account.messages
+                try await store.ingest([message("m1", seq: 1, "first", from: "me")])
+                let edited = try #require(try await store.edit("m1", in: "c", body: "long").item)
+                let liked = try #require(try await store.react("👍", to: "m1", in: "c").item)
+                let recalled = try #require(try await store.recall("m1", in: "c").item)
+                let held = try await store.outbox().filter { $0.id != recalled }
+                #expect(held.map(\.id) == [edited, liked])
+                #expect(held.allSatisfy { $0.reason?.contains("recall") == true })
+                // The recall is handed out first, and alone.
+                let claim = try await claim(store)
+                #expect(claim.item.id == recalled)
+                #expect(try await store.claimNextOutboxItem() == nil)
+                try await claim.giveBack()
+                try await end(how, store)
+                #expect(try await texts(store) == ["first", "long"])
+                for item in [edited, liked] {
+                    let claim = try await self.claim(store)
+                    #expect(claim.item.id == item && claim.item.reason == nil)
+                    try await claim.confirm()
+                }
+                #expect(try await texts(store) == ["long", "long"])
+            }
+        }
+        try await withAccount { account in
+            let store = account.messages
+            try await store.ingest([message("m1", seq: 1, "first", from: "me")])
+            try await store.edit("m1", in: "c", body: "a secret of mine")
+            // One that somebody is at cannot be stopped, and the recall waits for it.
+            let claim = try await claim(store)
+            try await store.recall("m1", in: "c")
+            #expect(try await store.claimNextOutboxItem() == nil)
+            try await claim.leaveUnanswered()
+            try await self.claim(store).confirm()
+            #expect(try await store.outbox().isEmpty)
+            try await expectNowhere("a secret of mine", account)
         }
     }
 
@@ -173,10 +285,10 @@ struct PendingChangeTests {
             let two = try await store.edit("m1", in: "c", body: "mine")
             #expect(two.item != nil && two.item != one.item)
             #expect(try await store.outbox().map(\.id) == [two.item])
-            // A recall takes edits with it that nobody has been told of, and no edit comes behind it.
+            // No edit comes behind a recall.
             let recall = try await store.recall("m1", in: "c")
             #expect(try await store.recall("m1", in: "c").item == nil)
-            #expect(try await store.outbox().map(\.id) == [recall.item])
+            #expect(try await store.outbox().map(\.id) == [two.item, recall.item])
             await expect(.invalidInput) { try await store.edit("m1", in: "c", body: "late") }
             // The server tells of it by itself.
             try await store.ingest([LockkeeperMessagesTests.recall("m1", version: 1)])

@@ -1,0 +1,126 @@
+import LockkeeperDomain
+
+/// What the losers of a conflict belong to: a message, a person's part in a conversation, or a
+/// conversation itself.
+struct LoserSubject {
+    let conversation: [UInt8]
+    var message: [UInt8]?
+    var person: [UInt8]?
+
+    /// A loser as the line that is put aside: the same value gives the same bytes, by which it is counted
+    /// and known again.
+    func line<Field: RegisterField>(of loser: Registers<Field>.Loser) -> [UInt8] {
+        var writer = JSONWriter()
+        writer.beginObject()
+        if message == nil {
+            writer.key("type")
+            writer.string(person == nil ? "conversation" : "member")
+        }
+        writer.key("conversation")
+        writer.string(utf8: conversation)
+        if let message {
+            writer.key("id")
+            writer.string(utf8: message)
+        }
+        if let person {
+            writer.key("who")
+            writer.string(utf8: person)
+        }
+        writer.key("version")
+        writer.integer(loser.version)
+        writer.key(loser.field.name)
+        switch loser.value {
+        // Stored flags are numbers.
+        case .integer(let number) where message == nil: writer.bool(number != 0)
+        case .integer(let number): writer.integer(number)
+        case .text(let bytes):
+            if message != nil, loser.field.name == MessageField.attachments.name {
+                writer.raw(bytes)
+            } else {
+                writer.string(utf8: bytes)
+            }
+        }
+        writer.endObject()
+        return writer.bytes
+    }
+}
+
+/// A value that lost a conflict, read from the line that was put aside.
+struct Lost {
+    let conversation: ConversationID
+    let value: Value
+
+    /// What it is a value of.
+    enum Value {
+        case message(MessageID, Registers<MessageField>.Loser)
+        case conversation(Registers<ConversationField>.Loser)
+        case member(PersonID, Registers<MemberField>.Loser)
+        case reaction(ReactionEvent)
+    }
+
+    /// Reads a line; `nil` for what is none of these.
+    init?(_ line: [UInt8], limits: Limits) {
+        var decoder = EventDecoder(limits: limits)
+        switch try? decoder.decode(line: line) {
+        case .conversation(let event):
+            let writes = RegisterWrites<ConversationField>(event)
+            guard let (field, value) = writes.fields.first else { return nil }
+            conversation = event.conversation
+            self.value = .conversation(
+                Registers.Loser(field: field, version: event.version, value: value)
+            )
+        case .member(let event):
+            let writes = RegisterWrites<MemberField>(event)
+            // An event without a role says nothing but whether the person is there.
+            let field: MemberField = event.role == nil ? .removed : .role
+            guard let value = writes[field] else { return nil }
+            conversation = event.conversation
+            self.value = .member(
+                event.person,
+                Registers.Loser(field: field, version: event.version, value: value)
+            )
+        case .reaction(let event):
+            conversation = event.conversation
+            value = .reaction(event)
+        default:
+            guard let read = Self.message(line) else { return nil }
+            self = read
+        }
+    }
+
+    /// Reads a value of a message, which is no event: a message has more fields.
+    private static func message(_ line: [UInt8]) -> Lost? {
+        var fields = EventFields(nestingDepthMax: Limits().nestingDepthMax)
+        return line.withUnsafeBytes { bytes -> Lost? in
+            do throws(EventError) {
+                try fields.begin(bytes)
+                defer { fields.end() }
+                return try Lost(fields)
+            } catch {
+                return nil
+            }
+        }
+    }
+
+    private init?(_ fields: EventFields) throws(EventError) {
+        conversation = try fields.identifier(.conversation)
+        let id: MessageID = try fields.identifier(.id)
+        let version = try fields.integer(.version)
+        func loser(_ field: MessageField, _ value: FieldValue) -> Value {
+            .message(id, Registers.Loser(field: field, version: version, value: value))
+        }
+        let texts: [(EventField, MessageField)] = [(.body, .body), (.sender, .sender)]
+        for (name, field) in texts {
+            guard let text = try fields.stringIfPresent(name) else { continue }
+            value = loser(field, .text(Array(text.utf8)))
+            return
+        }
+        for (name, field) in [(EventField.sequence, MessageField.seq), (.incoming, .incoming)] {
+            guard let number = try fields.integerIfPresent(name) else { continue }
+            value = loser(field, .integer(number))
+            return
+        }
+        guard let attachments = try fields.attachmentsIfPresent() else { return nil }
+        value = loser(.attachments, .text(attachments.bytes))
+    }
+}
