@@ -135,8 +135,9 @@ struct ConvergenceTests {
         try await withAccount(contract: ServerContract(authority: authority)) { account in
             let rehearsal = Rehearsal(store: account.messages)
             var acceptedCount = 0
-            for number in 0..<24 {
-                let count = number % 2 == 0 ? 3 : 9
+            for number in 0..<18 {
+                // Few events seldom make something to accept.
+                let count = number % 3 == 0 ? 9 : 4
                 var pool = EventPool.randomWithActs(&generator, count: count)
                 var acceptable = try await rehearsal.acceptable(in: pool)
                 // Every third pool makes something to accept.
@@ -152,11 +153,11 @@ struct ConvergenceTests {
                     about: pool,
                     rehearsal,
                     exhaustiveCountMax: 4,
-                    randomCount: 30,
+                    randomCount: 20,
                     &generator
                 )
             }
-            #expect(acceptedCount >= 8, "seed \(Self.seed)")
+            #expect(acceptedCount >= 6, "seed \(Self.seed)")
         }
     }
 
