@@ -58,13 +58,6 @@ extension AccountID {
     ///
     /// - Throws: ``UsageError`` when it is empty or too long.
     init(argument text: String) throws(UsageError) {
-        do throws(IdentifierError) {
-            try self.init(text)
-        } catch {
-            throw UsageError(
-                "An account id has 1 to \(IdentifierError.byteCountMax) bytes, this one has"
-                    + " \(text.utf8.count)."
-            )
-        }
+        try self.init(shown: text, called: "An account id")
     }
 }

@@ -96,6 +96,28 @@ extension MessageStore {
         }
     }
 
+    /// The parts of a conversation that are known to be missing between two neighbouring messages,
+    /// ascending: a message that stands in a gap has one on both sides.
+    ///
+    /// - Parameters:
+    ///   - gaps: what ``gaps(of:)`` says.
+    ///   - older: the one before; `nil` where there is none.
+    ///   - newer: the one behind; `nil` where there is none.
+    public static func gaps(
+        _ gaps: [ClosedRange<Int64>],
+        between older: StoredMessage?,
+        and newer: StoredMessage?
+    ) -> [ClosedRange<Int64>] {
+        // What has no seq stands behind everything that has one.
+        let above = older.map { $0.sequence ?? .max } ?? 0
+        let below = newer?.sequence ?? .max
+        return gaps.compactMap { gap in
+            guard above < below else { return nil }
+            let (from, to) = (max(gap.lowerBound, above + 1), min(gap.upperBound, below - 1))
+            return from <= to ? from...to : nil
+        }
+    }
+
     /// The query of ``gaps(of:)``; its plan is asserted by a test.
     static let historyQuery: StaticString = """
         SELECT from_seq, to_seq FROM lk_history WHERE conversation = ?1 ORDER BY from_seq

@@ -31,13 +31,13 @@ struct ReadingProcessTests {
         #expect(try await shown(workspace, ["--limit", "3"]) == ["90", "80", "70"])
         #expect(
             try await shown(workspace, ["--before", "80", "--limit", "4"])
-                == ["70", "60…36", "60", "50", "40"]
+                == ["70", "60", "59…51", "50", "49…41", "40", "39…36"]
         )
         #expect(try await shown(workspace, ["--after", "70"]) == ["90", "80"])
         #expect(try await shown(workspace, ["--after", "0", "--limit", "2"]) == ["20", "10"])
         #expect(
             try await shown(workspace, ["--around", "m3", "--limit", "3"]) == [
-                "40", "60…36", "30", "20",
+                "49…41", "40", "39…36", "30", "20",
             ]
         )
         let json = try await workspace.run([
@@ -47,11 +47,105 @@ struct ReadingProcessTests {
         #expect(message.string("id") == "m2" && message.int("recalled") == 1)
         let gaps = try await workspace.run(["timeline", "c", "--json"])
         let objects = try gaps.lines.map { try PrintedObject($0) }
-        #expect(objects.compactMap { $0.ints("gap") } == [[36, 60]])
+        #expect(objects.compactMap { $0.ints("gap") } == [[51, 59], [41, 49], [36, 39]])
         for wrong in [["--around", "m77"], ["--before", "3", "--after", "2"], ["--around", ""]] {
             let result = try await workspace.run(["timeline", "c"] + wrong)
             #expect(result.status == .exited(64))
         }
+    }
+
+    @Test("pages break no shared place in two: each says with which option the next one is read")
+    func sharedPlace() async throws {
+        let workspace = try await TestWorkspace(accountOptions: ["--order", "ties"])
+        let ids = ["z", "a b", #"c\u0000d"#, #"e\\f"#, "g"]
+        let lines = ids.enumerated().map { number, id in
+            #"{"conversation":"c","id":"\#(id)","seq":\#(number == 0 ? 4 : 5),"sender":"u2","#
+                + #""sent_at":"2026-01-01T00:00:00Z","body":"\#(number)"}"#
+        }
+        let ingested = try await workspace.ingest(lines.joined(separator: "\n") + "\n")
+        try #require(ingested.status == .exited(0), "\(ingested.errorText)")
+        /// Reads one message a page, as the page before says.
+        func walk(_ word: String, from first: [String]) async throws -> [String] {
+            var (shown, options): ([String], [String]?) = ([], first)
+            while let now = options, shown.count < 9 {
+                let page = try await workspace.run(["timeline", "c", "--limit", "1"] + now)
+                #expect(page.status == .exited(0), "\(page.errorText)")
+                shown += page.lines.compactMap { $0.split(separator: " ").last.map(String.init) }
+                let note = page.errorText.split(separator: "\n")
+                    .first { $0.contains("\(word): --") }
+                options = note.map { note in
+                    // As a shell would take it.
+                    let words = note.replacing("'", with: "").split(separator: " --")
+                    let option = words[1].split(separator: " ", maxSplits: 1)
+                    return ["--\(option[0])", String(option[1])]
+                }
+            }
+            return shown
+        }
+        #expect(try await walk("older", from: []) == ["4", "3", "2", "1", "0"])
+        #expect(try await walk("newer", from: ["--after", "0"]) == ["0", "1", "2", "3", "4"])
+        let json = try await workspace.run(["timeline", "c", "--json"])
+        let places = try json.lines.map { try PrintedObject($0).string("place") }
+        #expect(places == ["5:g", #"5:e\\f"#, #"5:c\u{0}d"#, "5:a b", "4:z"])
+        for wrong in ["x", "5:", "end", #"5:\x"#, "0"] {
+            let result = try await workspace.run(["timeline", "c", "--before", wrong])
+            #expect(result.status == .exited(64), "\(wrong)")
+        }
+    }
+
+    // B94: an id with NUL is an id like others.
+    @Test("an id that no argument can hold is named as it is shown")
+    func escapedID() async throws {
+        let workspace = try await TestWorkspace()
+        let line =
+            #"{"conversation":"c\u0000","id":"m\u0007","seq":1,"sender":"u2","#
+            + #""sent_at":"2026-01-01T00:00:00Z","body":"found"}"#
+        let ingested = try await workspace.ingest(line + "\n")
+        try #require(ingested.status == .exited(0), "\(ingested.errorText)")
+        let conversation = #"c\u{0}"#
+        for words in [
+            ["timeline", conversation], ["timeline", conversation, "--around", #"m\u{7}"#],
+            ["message", conversation, #"m\u{7}"#],
+            ["search", "found", "--conversation", conversation],
+        ] {
+            let result = try await workspace.run(words)
+            #expect(result.status == .exited(0), "\(result.errorText)")
+            #expect(result.lines.first?.contains("found") == true, "\(words)")
+        }
+        let list = try await workspace.run(["conversations"])
+        #expect(list.lines.first?.contains(conversation) == true)
+        #expect(try await workspace.run(["delete", conversation, #"m\u{7}"#]).status == .exited(0))
+    }
+
+    @Test(
+        "a conversation that nothing has named is said to be unknown; one without messages is not"
+    )
+    func unknownConversation() async throws {
+        let workspace = try await workspace()
+        let unknown = try await workspace.run(["timeline", "d"])
+        #expect(unknown.status == .exited(64))
+        #expect(unknown.errorText.contains("No event has named the conversation 'd'"))
+        _ = try await workspace.ingest(
+            #"{"type":"history","conversation":"d","from":1,"to":2}"# + "\n"
+        )
+        let empty = try await workspace.run(["timeline", "d"])
+        #expect(empty.status == .exited(0) && empty.lines.isEmpty)
+    }
+
+    @Test(
+        "a gap at the border of two pages is on both of them, and none is on a page apart from it"
+    )
+    func gapAtBorder() async throws {
+        let workspace = try await workspace()
+        #expect(try await shown(workspace, ["--limit", "4"]) == ["90", "80", "70", "60", "59…51"])
+        #expect(
+            try await shown(workspace, ["--before", "60", "--limit", "1"])
+                == ["59…51", "50", "49…41"]
+        )
+        #expect(
+            try await shown(workspace, ["--after", "50", "--limit", "1"]) == ["60", "59…51"]
+        )
+        #expect(try await shown(workspace, ["--before", "30", "--limit", "1"]) == ["20"])
     }
 
     @Test("one message is shown by its id, whatever became of it")

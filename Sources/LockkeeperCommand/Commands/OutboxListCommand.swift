@@ -104,10 +104,6 @@ extension ConversationID {
     /// - Throws: ``UsageError`` when it is too long.
     init?(optionalArgument arguments: inout Arguments) throws(UsageError) {
         guard let text = arguments.optionalPositional() else { return nil }
-        do throws(IdentifierError) {
-            try self.init(text)
-        } catch {
-            throw UsageError("A conversation's id has 1 to \(IdentifierError.byteCountMax) bytes.")
-        }
+        try self.init(shown: text, called: "A conversation's id")
     }
 }

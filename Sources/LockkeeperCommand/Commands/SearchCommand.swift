@@ -67,11 +67,7 @@ extension Arguments {
         _ name: String
     ) throws(UsageError) -> Identifier? {
         guard let text = value(name) else { return nil }
-        do throws(IdentifierError) {
-            return try Identifier(text)
-        } catch {
-            throw UsageError("--\(name) takes an id of 1 to \(IdentifierError.byteCountMax) bytes.")
-        }
+        return try Identifier(shown: text, called: "The id behind --\(name)")
     }
 
     /// An option's value as an instant.

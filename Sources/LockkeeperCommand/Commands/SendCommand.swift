@@ -57,22 +57,13 @@ extension ByteIdentifier {
     /// - Throws: ``UsageError`` when it is empty or too long.
     init?(option: String, of arguments: Arguments) throws(UsageError) {
         guard let text = arguments.value(option) else { return nil }
-        do throws(IdentifierError) {
-            try self.init(text)
-        } catch {
-            throw UsageError("--\(option) has 1 to \(IdentifierError.byteCountMax) bytes.")
-        }
+        try self.init(shown: text, called: "--\(option)")
     }
 
     /// An identifier that a command line names next.
     ///
     /// - Throws: ``UsageError`` when it is missing, empty or too long.
     init(positional name: String, of arguments: inout Arguments) throws(UsageError) {
-        let text = try arguments.positional(name)
-        do throws(IdentifierError) {
-            try self.init(text)
-        } catch {
-            throw UsageError("\(name) has 1 to \(IdentifierError.byteCountMax) bytes.")
-        }
+        try self.init(shown: try arguments.positional(name), called: name)
     }
 }
