@@ -44,6 +44,26 @@ struct EffectProcessTests {
         try await workspace.expectSound()
     }
 
+    @Test("what failed says when it is tried again, and of many that are left how many there are")
+    func left() async throws {
+        let workspace = try await TestWorkspace(accountOptions: ["--own-id", "me"])
+        let script = try RelayScript(
+            in: workspace.folder,
+            root: workspace.root,
+            answer: #"echo '{"failed":"no display","retry_after_ms":600000}'"#
+        )
+        _ = try await workspace.ingest(lines(1...12))
+        let run = try await script.run("effects")
+        #expect(run.status == .exited(75))
+        #expect(run.errorText.contains("no display; next attempt in 6"), "\(run.errorText)")
+        #expect(run.errorText.contains("lockkeeper: and 2 more"), "\(run.errorText)")
+        let listed = try await workspace.run(["effects", "list"])
+        #expect(listed.lines.first?.hasSuffix(" s") == true, "\(listed.lines)")
+        let json = try await workspace.run(["effects", "list", "--json"])
+        let object = try PrintedObject(try #require(json.lines.first))
+        #expect((1...600_000).contains(object.int("retry_in_ms") ?? 0))
+    }
+
     /// Waits until every effect was confirmed; the relays follow the commits by themselves.
     private func awaitEmpty(_ workspace: TestWorkspace) async throws {
         for _ in 0..<600 {

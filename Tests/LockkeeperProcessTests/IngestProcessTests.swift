@@ -87,10 +87,22 @@ struct IngestProcessTests {
         let waiting = try await workspace.run(["cursors"])
         #expect(waiting.lines == ["inbox\tno cursor\t1 pages wait for an earlier one"])
 
+        // What cannot be read is not hidden by what waits: trying again tells nobody of it.
+        let both = try await workspace.ingest("hello\n" + page("a", "b"))
+        #expect(both.status == .exited(65))
+        #expect(both.errorText.contains("expected a page after no cursor"))
         let closing = try await workspace.ingest(message(1) + page(nil, "a"))
         #expect(closing.status == .exited(0), "\(closing.errorText)")
         #expect(try closing.summary.object("cursors").string("inbox") == "b")
         #expect(try await workspace.run(["cursors"]).lines == ["inbox\tb"])
+    }
+
+    @Test("a folder in the place of a file is said to be one, with what to do instead")
+    func folder() async throws {
+        let workspace = try await TestWorkspace()
+        let result = try await workspace.run(["ingest", workspace.root])
+        #expect(result.status == .exited(74))
+        #expect(result.errorText.contains("is a folder. Name a file in it"), "\(result.errorText)")
     }
 
     @Test("with --refuse-gaps such a page is refused whole, and what came before it stays")

@@ -67,7 +67,7 @@ struct OutboxRunTests {
         )
         try await send(workspace, "k1")
         let relay = try RunningCommand(
-            script.words("outbox", ["--follow", "--timeout", "3000"])
+            script.words("outbox", ["--follow", "--timeout", "3000", "--grace", "0"])
         )
         let held = try await script.awaitStart(of: "k1")
         while (try? String(contentsOfFile: child + "-pid", encoding: .utf8))?.hasSuffix("\n")
@@ -86,6 +86,52 @@ struct OutboxRunTests {
         // It may have told the server.
         let listed = try await workspace.run(["outbox", "list"])
         #expect(listed.lines.first?.contains("unknown") == true, "\(listed.lines)")
+    }
+
+    @Test("a runner that is asked to end lets its program finish; asked twice it does not wait")
+    func grace() async throws {
+        for isHurried in [false, true] {
+            let workspace = try await workspace()
+            // The signals come while the program is at work.
+            let work =
+                isHurried
+                ? "sleep 0.3; kill -TERM $PPID; exec sleep 1000"
+                : #"sleep 0.3; echo "{\"id\":\"m-$key\",\"seq\":1}""#
+            let script = try RelayScript(
+                in: workspace.folder,
+                root: workspace.root,
+                answer: "kill -TERM $PPID; \(work)"
+            )
+            try await send(workspace, "k1", "k2")
+            let relay = try RunningCommand(
+                script.words("outbox", ["--follow", "--timeout", "3000", "--grace", "2000"])
+            )
+            let ended = await relay.end()
+            #expect(ended.status == .exited(0), "\(ended.errorText)")
+            let listed = try await workspace.run(["outbox", "list"]).lines
+            let states = listed.map { $0.split(separator: "\t")[3] }
+            #expect(states == (isHurried ? ["unknown", "waiting"] : ["waiting"]), "\(listed)")
+        }
+    }
+
+    @Test("a message that is not sent after all leaves no conversation that nobody has named")
+    func cancelledConversation() async throws {
+        let workspace = try await workspace()
+        try await send(workspace, "k1", "k2")
+        func conversations() async throws -> Int {
+            try await workspace.run(["conversations"]).lines.count
+        }
+        #expect(try await workspace.run(["outbox", "cancel", "1"]).status == .exited(0))
+        #expect(try await conversations() == 1)
+        #expect(try await workspace.run(["outbox", "cancel", "2"]).status == .exited(0))
+        #expect(try await conversations() == 0)
+        // One that something is known of stays.
+        _ = try await workspace.ingest(
+            #"{"type":"conversation","conversation":"c","version":1,"title":"t"}"# + "\n"
+        )
+        try await send(workspace, "k3")
+        #expect(try await workspace.run(["outbox", "cancel", "3"]).status == .exited(0))
+        #expect(try await conversations() == 1)
     }
 
     @Test("what is left is said with its reason; 75 where it is tried again, 0 where you decide")

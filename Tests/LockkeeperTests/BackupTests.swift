@@ -278,6 +278,24 @@ struct BackupTests {
         }
     }
 
+    @Test("an account's own database is refused as its backup, and nobody is asked to leave for it")
+    func ownFile() async throws {
+        try await withNotes { test, app, alice in
+            try await alice.note("kept")
+            let files = try FileSystem.list(folder(test)).filter { $0.contains(".db") }
+            #expect(!files.isEmpty)
+            for file in files {
+                let error = await expect(.invalidInput) {
+                    _ = try await app.restore("alice", from: "\(folder(test))/\(file)")
+                }
+                #expect(error?.explanation.contains("is the database of account alice") == true)
+                #expect(error?.holders.isEmpty == true)
+            }
+            try await alice.note("still open")
+            #expect(try await alice.notes().count == 2)
+        }
+    }
+
     @Test("damaged messages are restored beside sound settings")
     func damaged() async throws {
         try await withNotes { test, app, alice in

@@ -16,7 +16,8 @@ struct IngestCommand: Command {
 
         A line that cannot be read is named with its number and reason, kept in quarantine, and
         passed over; the run then ends with code 65. A page that comes before its predecessor waits;
-        where one still waits at the end the code is 75. When the account is switched away from,
+        where one still waits at the end it is named, and the code is 75 where it would be 0. When
+        the account is switched away from,
         the run ends at once with code 76 and says how many events were not stored.
 
         With --deliver it acts as a push helper, which must not lose what it got: what the account's
@@ -126,6 +127,14 @@ struct IngestCommand: Command {
     }
 
     private func openInput(_ interruption: WakeEvent) throws -> IngestInput {
+        if let path, (try? FileSystem.status(path))??.kind == .directory {
+            throw CommandError(
+                "unreadable-input",
+                .inputOutput,
+                "\(terminalText(path)) is a folder. Name a file in it, or feed several with"
+                    + " 'cat FOLDER/* | lockkeeper ingest'."
+            )
+        }
         do {
             return try IngestInput(path: path, interruption: interruption)
         } catch {
@@ -138,8 +147,8 @@ struct IngestCommand: Command {
         }
     }
 
-    /// Prints the summary and chooses the exit code: what ended the run first, then what still
-    /// waits, because trying again helps there, then what could not be read.
+    /// Prints the summary and chooses the exit code: what ended the run first, then what could not
+    /// be read, because no other attempt will tell of it, then what still waits.
     private func conclude(
         _ run: IngestRun,
         _ failure: (any Error)?,
@@ -161,8 +170,8 @@ struct IngestCommand: Command {
                     + " \(name(gap.expected))."
             )
         }
-        if !waiting.isEmpty { return .tryAgain }
-        return sums.unreadableCount > 0 ? .unreadableLines : .success
+        if sums.unreadableCount > 0 { return .unreadableLines }
+        return waiting.isEmpty ? .success : .tryAgain
     }
 
     /// Prints the summary of a delivery and chooses the exit code.

@@ -60,7 +60,8 @@ struct EffectsListCommand: Command {
     static let summary = "list notifications that nobody has confirmed"
     static let details = """
         Lists the effects that were not confirmed, oldest message first: number, notify or withdraw,
-        conversation, message, state, attempts, why it is where it is, and who has claimed it.
+        conversation, message, state, attempts, why it is where it is, when it is tried again, and
+        who has claimed it.
 
           lockkeeper effects list --json
         """
@@ -69,6 +70,7 @@ struct EffectsListCommand: Command {
 
     func run(in context: CommandContext) async throws -> ExitCode {
         try await context.reading { messages in
+            let retries = try await messages.effectRetries()
             for effect in try await messages.effects() {
                 let claimers =
                     effect.state == .attempting ? try messages.claimers(ofEffect: effect.id) : []
@@ -79,8 +81,13 @@ struct EffectsListCommand: Command {
                         ([
                             "\(effect.id)", effect.kind.rawValue, texts[0], texts[1],
                             effect.state.rawValue, "\(effect.attempt)",
-                        ] + [effect.reason.map(terminalText)].compactMap(\.self) + claimers)
-                        .joined(separator: "\t")
+                        ]
+                            + EffectOutput.remarks(
+                                effect,
+                                claimers: claimers,
+                                retryIn: retries[effect.id]
+                            ))
+                            .joined(separator: "\t")
                     )
                     continue
                 }
@@ -89,6 +96,9 @@ struct EffectsListCommand: Command {
                     EffectOutput.write(effect, into: &writer)
                     writer.member("state", effect.state.rawValue)
                     writer.member("reason", effect.reason)
+                    if let wait = retries[effect.id] {
+                        writer.member("retry_in_ms", Int64(wait.milliseconds.rounded(.up)))
+                    }
                     writer.member("claimed_by", claimers)
                     writer.endObject()
                 }

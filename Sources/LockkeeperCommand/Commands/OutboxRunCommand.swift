@@ -30,6 +30,8 @@ struct OutboxRunCommand: Command {
         is parked or unknown lets those behind it go on. A claim lives as long as COMMAND, which has it
         as descriptor 3: it ends with COMMAND though this process is killed, and at once when COMMAND
         is. COMMAND leads a process group, which is ended with it, two seconds after it was asked to.
+        At SIGTERM the item in work is finished first, within --grace seconds, because one that is
+        ended in the middle may have reached the server; a second SIGTERM does not wait.
 
         What is left is named on the error stream, with the reason. The code is 75 where items wait for
         a later attempt or are another's, else 0, also where only a person can decide about what is
@@ -40,6 +42,7 @@ struct OutboxRunCommand: Command {
     static let options: [OptionSpecification] = [
         .flag("follow", "stay, and tell what comes, until SIGTERM"),
         .value("timeout", "SECONDS", "end COMMAND when it takes longer for one item [60]"),
+        .value("grace", "SECONDS", "at SIGTERM let COMMAND go on for so long [10]"),
     ]
     static let awaitedSignals = Relay.signals
 
@@ -109,11 +112,13 @@ struct EffectsRunCommand: Command {
 struct RelayOptions: Sendable {
     private let words: [String]
     private let timeout: Duration
+    private let grace: Duration
     private let follows: Bool
 
     init(_ arguments: inout Arguments) throws(UsageError) {
         follows = arguments.flag("follow")
         timeout = .seconds(try arguments.integer("timeout", in: 1...86_400) ?? 60)
+        grace = .seconds(try arguments.integer("grace", in: 0...86_400) ?? 10)
         var words = [try arguments.positional("COMMAND, behind --,")]
         while let word = arguments.optionalPositional() { words.append(word) }
         self.words = words
@@ -126,7 +131,13 @@ struct RelayOptions: Sendable {
     ) async throws -> ExitCode {
         try await context.changing { workspace in
             let session = try await workspace.session(context.account(in: workspace))
-            let relay = Relay(words, timeout: timeout, follows: follows, in: context)
+            let relay = Relay(
+                words,
+                timeout: timeout,
+                grace: grace,
+                follows: follows,
+                in: context
+            )
             return try await body(MessageStore(session), relay)
         }
     }

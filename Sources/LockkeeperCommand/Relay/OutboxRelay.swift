@@ -135,10 +135,11 @@ enum OutboxOutput {
         writer.raw(EventEncoder.line(item.event))
     }
 
-    /// What is left and why, a sentence each.
-    static func remains(_ messages: MessageStore) async throws -> [String] {
+    /// What is left and why.
+    static func remains(_ messages: MessageStore) async throws -> RelayRemains {
         let retries = try await messages.outboxRetries()
-        return try await messages.outbox().map { item in
+        let items = try await messages.outbox()
+        let sentences = try items.prefix(RelayRemains.namedCount).map { item in
             let claimers =
                 item.state == .sending ? try messages.claimers(ofOutboxItem: item.id) : []
             let why = remarks(item, claimers: claimers, retryIn: retries[item.id])
@@ -149,6 +150,7 @@ enum OutboxOutput {
                 + " \(terminalID(item.conversation.description))) is left, \(item.state.rawValue): "
                 + (why.isEmpty ? "it waits for its turn" : why.joined(separator: "; ")) + advice
         }
+        return RelayRemains(count: items.count, sentences: sentences)
     }
 
     private static func remarks(
@@ -183,12 +185,14 @@ struct RetryText {
 
 /// How an effect is printed.
 enum EffectOutput {
-    /// What is left and why, a sentence each.
-    static func remains(_ messages: MessageStore) async throws -> [String] {
-        try await messages.effects(limit: 1000).map { effect in
+    /// What is left and why.
+    static func remains(_ messages: MessageStore) async throws -> RelayRemains {
+        let retries = try await messages.effectRetries()
+        let effects = try await messages.effects(limit: RelayRemains.namedCount)
+        let sentences = try effects.map { effect in
             let claimers =
                 effect.state == .attempting ? try messages.claimers(ofEffect: effect.id) : []
-            let why = [effect.reason.map(terminalText)].compactMap(\.self) + claimers
+            let why = remarks(effect, claimers: claimers, retryIn: retries[effect.id])
             let advice =
                 effect.state == .parked
                 ? "; 'effects retry \(effect.id)' or 'effects drop \(effect.id)' decide" : ""
@@ -197,6 +201,13 @@ enum EffectOutput {
                 + " \(effect.state.rawValue): "
                 + (why.isEmpty ? "it waits for its turn" : why.joined(separator: "; ")) + advice
         }
+        return RelayRemains(count: try await messages.effectCount(), sentences: sentences)
+    }
+
+    /// Why an effect is where it is, when it is tried again, and who has it.
+    static func remarks(_ effect: Effect, claimers: [String], retryIn: Duration?) -> [String] {
+        [effect.reason.map(terminalText), retryIn.map(RetryText.init)?.text].compactMap(\.self)
+            + claimers
     }
 
     /// Writes an effect's members.

@@ -35,10 +35,22 @@ struct RelayOutcome: Sendable, Hashable {
     }
 }
 
+/// What is left of what a program is to be told.
+struct RelayRemains: Sendable {
+    /// How many there are.
+    let count: Int
+    /// Why the first of them are left, a sentence each.
+    let sentences: [String]
+
+    /// As many are named.
+    static let namedCount = 10
+}
+
 /// Tells a program one thing after the other: what `outbox run` and `effects run` have in common.
 final class Relay: Sendable {
     private let words: [String]
     private let timeout: Duration
+    private let grace: Duration
     private let follows: Bool
     private let context: CommandContext
     private let state = Mutex(State())
@@ -53,10 +65,18 @@ final class Relay: Sendable {
     /// - Parameters:
     ///   - words: the program and its arguments.
     ///   - timeout: how long it may take for one thing.
+    ///   - grace: how long it may go on when this process is asked to end.
     ///   - follows: whether to stay when nothing is left.
-    init(_ words: [String], timeout: Duration, follows: Bool, in context: CommandContext) {
+    init(
+        _ words: [String],
+        timeout: Duration,
+        grace: Duration,
+        follows: Bool,
+        in context: CommandContext
+    ) {
         self.words = words
         self.timeout = timeout
+        self.grace = grace
         self.follows = follows
         self.context = context
         (wakes, wake) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
@@ -67,17 +87,20 @@ final class Relay: Sendable {
     /// - Parameters:
     ///   - next: does one thing, by ``tell(_:)``; says whether there was one.
     ///   - wait: how long until there may be another; `nil` where nothing waits.
-    ///   - remains: what is left when nothing can be done now, and why, a sentence each.
+    ///   - remains: what is left when nothing can be done now, and why.
     /// - Returns: `tryAgain` where something waits that cannot be done now.
     func run(
         following session: Session,
         next: () async throws -> Bool,
         wait: () async throws -> Duration?,
-        remains: () async throws -> [String]
+        remains: () async throws -> RelayRemains
     ) async throws -> ExitCode {
         let signals = Task { [self] in
-            _ = try await AwaitedSignal.next(of: Self.signals)
-            end()
+            // Asked a second time, the program in work is not waited for any more.
+            while true {
+                _ = try await AwaitedSignal.next(of: Self.signals)
+                end()
+            }
         }
         let changes = Task { [self] in
             for try await _ in session.changes() { wake.yield() }
@@ -105,29 +128,25 @@ final class Relay: Sendable {
     }
 
     /// Says what is left, so that nobody takes the end of the run for that of the work.
-    private func note(_ remains: [String]) {
-        for sentence in remains.prefix(Self.remainsCountMax) {
-            context.console.note("lockkeeper: \(sentence)")
-        }
-        let rest = remains.count - Self.remainsCountMax
+    private func note(_ remains: RelayRemains) {
+        for sentence in remains.sentences { context.console.note("lockkeeper: \(sentence)") }
+        let rest = remains.count - remains.sentences.count
         if rest > 0 { context.console.note("lockkeeper: and \(rest) more") }
     }
-
-    private static let remainsCountMax = 10
 
     /// The signals by which this process is asked to end.
     static let signals: [Signal] = [.terminate, .interrupt]
 
     /// Tells the program one thing and writes down what it answered.
     func tell(_ thing: consuming some RelayedThing & ~Copyable) async throws {
-        let command = RelayedCommand(words, timeout: timeout)
+        let command = RelayedCommand(words, timeout: timeout, grace: grace)
         let isEnding = state.withLock { state in
             state.running = command
             return state.isEnding
         }
         if isEnding { return try await thing.giveBack() }
         let (line, hold, title) = (thing.line, thing.hold, thing.title)
-        let ending: RelayedCommand.Ending
+        let ending: RelayedCommand.Result
         do {
             ending = try await onThread {
                 try command.run(telling: line) { start in try hold.withInheritance(start) }
@@ -158,7 +177,8 @@ final class Relay: Sendable {
 
     private var isEnding: Bool { state.withLock { $0.isEnding } }
 
-    /// The program in work is asked to end as well; what it answers is still written down.
+    /// The program in work may finish within its while, and is asked to end then; what it answers
+    /// is still written down.
     private func end() {
         let running = state.withLock { state in
             state.isEnding = true

@@ -16,7 +16,7 @@ enum RelayAnswer: Sendable, Hashable {
 
     /// Reads an ending: the answer line where there is one, whatever the exit code; else the exit code
     /// 75, "try again", which says that nothing was done. Everything else is no answer.
-    init(_ ending: RelayedCommand.Ending) {
+    init(_ ending: RelayedCommand.Result) {
         if let line = ending.answer {
             do {
                 self = try Self.read(line)

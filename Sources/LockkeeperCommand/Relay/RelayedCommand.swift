@@ -5,14 +5,16 @@ import Synchronization
 /// A program of the user's that acts on one claimed thing: it is told by a line on its standard input,
 /// and answers with a line on its standard output.
 ///
-/// It inherits the claim as descriptor 3, so that the claim is held as long as the program lives, though
-/// this process is killed meanwhile. It leads a process group of its own, which is asked to end when its
-/// time is up, or when this process is asked to end; a moment later the group is killed.
+/// It inherits the claim as descriptor 3, so that the claim is held as long as the program lives,
+/// though this process is killed meanwhile. It leads a process group of its own, which is asked to
+/// end when its time is up; a moment later the group is killed. Where this process is asked to end,
+/// the program first has a while to finish: ended in the middle, it would leave an outcome that
+/// nobody knows.
 ///
 /// Lock rule: the monitor guards the child and how it ended; nothing is waited for under it but that.
 final class RelayedCommand: Sendable {
     /// What it came to.
-    struct Ending: Sendable {
+    struct Result: Sendable {
         /// Its first line; `nil` where it printed none.
         let answer: [UInt8]?
         /// How it ended.
@@ -25,12 +27,22 @@ final class RelayedCommand: Sendable {
         var child: ChildProcess?
         var hasEnded = false
         var wasTooSlow = false
-        /// Whether this process was asked to end, and so the program is.
-        var isInterrupted = false
+        var ending = Ending.none
+    }
+
+    /// How the program is to end.
+    private enum Ending {
+        /// By itself.
+        case none
+        /// By itself, within the while that it is given, because this process was asked to end.
+        case soon
+        /// At once.
+        case now
     }
 
     private let words: [String]
     private let timeout: Duration
+    private let grace: Duration
     private let state = Monitor(State())
 
     /// More than an answer ever has; what comes behind it is not read.
@@ -43,9 +55,11 @@ final class RelayedCommand: Sendable {
     /// - Parameters:
     ///   - words: its path or name, and its arguments.
     ///   - timeout: how long it may take for one thing.
-    init(_ words: [String], timeout: Duration) {
+    ///   - grace: how long it may go on when this process is asked to end.
+    init(_ words: [String], timeout: Duration, grace: Duration) {
         self.words = words
         self.timeout = timeout
+        self.grace = grace
     }
 
     /// Starts the program, tells it, and waits until it has ended. Blocks the calling thread.
@@ -56,7 +70,7 @@ final class RelayedCommand: Sendable {
         inheriting inheritance: (
             (LockDescriptor.Inheritance?) throws -> ChildProcess
         ) throws -> ChildProcess
-    ) throws -> Ending {
+    ) throws -> Result {
         let child = try inheritance(start)
         state.withLock { $0.child = child }
         let watchdog = try? WorkerThread.start(name: "lk-relay-clock") { [self] in watch(child) }
@@ -76,12 +90,13 @@ final class RelayedCommand: Sendable {
         }
         state.broadcast()
         watchdog?.join()
-        return Ending(answer: answer, status: status, wasTooSlow: wasTooSlow)
+        return Result(answer: answer, status: status, wasTooSlow: wasTooSlow)
     }
 
-    /// Asks the program to end, as this process was asked to; also where it is about to be started.
+    /// This process was asked to end: the program, also one that is about to be started, has a
+    /// while to finish. Asked once more, it has none.
     func interrupt() {
-        state.withLock { $0.isInterrupted = true }
+        state.withLock { state in state.ending = state.ending == .none ? .soon : .now }
         state.broadcast()
     }
 
@@ -142,8 +157,17 @@ final class RelayedCommand: Sendable {
         func deadline(after wait: Duration) -> Deadline {
             Deadline(after: wait, from: SystemClock().now())
         }
-        let hasEnded = state.wait(until: deadline(after: timeout)) { state -> Bool? in
-            state.hasEnded ? true : state.isInterrupted ? false : nil
+        let start = SystemClock().now()
+        /// Waits until the program has ended, or the closure says that it is to end otherwise.
+        func ends(within wait: Duration, unless isAsked: @escaping (Ending) -> Bool) -> Bool? {
+            state.wait(until: deadline(after: wait)) { state -> Bool? in
+                state.hasEnded ? true : isAsked(state.ending) ? false : nil
+            }
+        }
+        var hasEnded = ends(within: timeout) { $0 != .none }
+        if hasEnded == false {
+            let left = timeout - SystemClock().now().duration(since: start)
+            hasEnded = ends(within: min(grace, left)) { $0 == .now } ?? false
         }
         if hasEnded == true { return }
         if hasEnded == nil { state.withLock { $0.wasTooSlow = true } }

@@ -18,6 +18,30 @@ extension MessageStore {
         }
     }
 
+    /// How many effects nobody has confirmed.
+    public func effectCount() async throws -> Int {
+        try await session.database.readConnection { connection in
+            let select = try connection.statement("SELECT count(*) FROM lk_effect")
+            defer { select.reset() }
+            return try select.step() ? Int(select.int64(0)) : 0
+        }
+    }
+
+    /// How long it is until effects that failed may be tried again, by number.
+    public func effectRetries() async throws -> [Int64: Duration] {
+        let now = moment()
+        return try await session.database.readConnection { [self] connection in
+            var waits: [Int64: Duration] = [:]
+            try eachEffect(on: connection) { row in
+                if row.state.phase == .waiting {
+                    waits[row.message] = row.state.retry?.wait(at: now, max: attemptRules.waitMax)
+                }
+                return true
+            }
+            return waits
+        }
+    }
+
     /// Who has claimed an effect, a sentence each, for people.
     public func claimers(ofEffect number: Int64) throws -> [String] {
         try session.claimers(of: .effect, number)

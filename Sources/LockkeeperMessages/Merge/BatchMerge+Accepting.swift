@@ -64,7 +64,7 @@ extension BatchMerge {
         guard !outcome.losers.isEmpty else { return }
         for index in outcome.losers.indices {
             let loser = outcome.losers[index]
-            guard try quarantine.isAccepted(.conflict, subject.line(of: loser)),
+            guard try quarantine.isAccepted(.conflict, subject.key(of: loser)),
                 let other = replace(loser.field, loser.value, loser.version)
             else { continue }
             outcome.losers[index] = Registers.Loser(
@@ -173,9 +173,9 @@ extension BatchMerge {
         of subject: LoserSubject
     ) throws -> Bool {
         guard let stood else { return false }
-        try quarantine.remember(item)
+        try quarantine.remember(item, as: subject.key(of: loser))
         let other = Registers.Loser(field: loser.field, version: loser.version, value: stood)
-        try quarantine.forgetAccepted(.conflict, subject.line(of: other))
+        try quarantine.forgetAccepted(.conflict, subject.key(of: other))
         try putAside([other], of: subject)
         return true
     }

@@ -24,6 +24,13 @@ extension BatchMerge {
             on: message
         )
         if let present, said == present { return .duplicate }
+        // One that a person has accepted takes no unknown fields: it was put aside without them,
+        // and whether the same came again would decide.
+        if let present, present.version == said.version, present.saysTheSame(as: said),
+            try quarantine.isAccepted(.conflict, present.line(of: reaction))
+        {
+            return .duplicate
+        }
         var stands = present.map { $0.isLess(than: said) ? said : $0 } ?? said
         if let present, present.contradicts(said) {
             // What a person has accepted stands, whichever is larger.

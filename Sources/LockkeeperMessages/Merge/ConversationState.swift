@@ -169,12 +169,36 @@ struct ConversationState {
     /// Takes out a row that was made for events which were all put aside: nothing is known of the
     /// conversation, and a store that imports what is exported would not list it (I-5).
     private func removeUnlessUsed(on connection: Connection) throws(SQLiteError) {
+        try Self.removeUnlessUsed(row, on: connection)
+    }
+
+    /// Takes out a row of a conversation of which nothing is known but that something was to be
+    /// sent to it, and is not any more.
+    static func removeUnlessUsed(_ id: [UInt8], on connection: Connection) throws(SQLiteError) {
+        let select = try connection.statement(
+            "SELECT id FROM lk_conversation WHERE conversation_id = ?1"
+        )
+        try select.bind(1, text: id)
+        guard try select.step() else { return }
+        let row = select.int64(0)
+        select.reset()
+        try removeUnlessUsed(row, on: connection)
+    }
+
+    private static func removeUnlessUsed(
+        _ row: Int64,
+        on connection: Connection
+    ) throws(SQLiteError) {
         let delete = try connection.statement(
             """
             DELETE FROM lk_conversation
-            WHERE id = ?1 AND version = 0
+            WHERE id = ?1 AND version = 0 AND top_seq = 0
+                AND coalesce(last_message, read_seq, clear_seq) IS NULL
                 AND coalesce(registers, title, kind, muted, pinned, archived, marked_unread, parent,
                     extra) IS NULL
+                AND NOT EXISTS (SELECT 1 FROM lk_outbox o
+                    WHERE o.conversation_id = lk_conversation.conversation_id AND o.phase < 4)
+                AND NOT EXISTS (SELECT 1 FROM lk_notify_after WHERE conversation = ?1)
                 AND NOT EXISTS (SELECT 1 FROM lk_message WHERE conversation = ?1)
                 AND NOT EXISTS (SELECT 1 FROM lk_member WHERE conversation = ?1)
                 AND NOT EXISTS (SELECT 1 FROM lk_history WHERE conversation = ?1)

@@ -7,6 +7,24 @@ struct LoserSubject {
     var message: [UInt8]?
     var person: [UInt8]?
 
+    /// What an accepted loser is known by: its line; of attachments their ids alone, because the
+    /// rest may differ without being a contradiction.
+    func key<Field: RegisterField>(of loser: Registers<Field>.Loser) -> [UInt8] {
+        guard message != nil, loser.field.name == MessageField.attachments.name,
+            case .text(let stored) = loser.value,
+            let attachments = try? Attachments(stored: stored)
+        else { return line(of: loser) }
+        var writer = JSONWriter()
+        writer.beginArray()
+        let ids = attachments.ids.map(\.bytes).sorted { $0.lexicographicallyPrecedes($1) }
+        for id in ids { writer.string(utf8: id) }
+        writer.endArray()
+        let value = FieldValue.text(writer.bytes)
+        return line(
+            of: Registers.Loser(field: loser.field, version: loser.version, value: value)
+        )
+    }
+
     /// A loser as the line that is put aside: the same value gives the same bytes, by which it is counted
     /// and known again.
     func line<Field: RegisterField>(of loser: Registers<Field>.Loser) -> [UInt8] {

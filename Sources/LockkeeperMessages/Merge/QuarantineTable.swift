@@ -96,7 +96,9 @@ struct QuarantineTable {
 
     /// Remembers that a person has accepted what was put aside, so that it is taken where it comes again.
     /// Of its content only the digest is kept, and goes with the message's.
-    func remember(_ item: Kept) throws(SQLiteError) {
+    ///
+    /// - Parameter key: what it is known by; `nil`: its content.
+    func remember(_ item: Kept, as key: [UInt8]? = nil) throws(SQLiteError) {
         let insert = try connection.statement(
             """
             INSERT INTO lk_quarantine (reason, digest, conversation_id, message_id, explanation,
@@ -105,7 +107,7 @@ struct QuarantineTable {
             """
         )
         try insert.bind(1, item.reason.rawValue)
-        try insert.bind(2, blob: SHA256.digest(of: item.content))
+        try insert.bind(2, blob: SHA256.digest(of: key ?? item.content))
         try insert.bind(3, text: item.conversation)
         try insert.bind(4, text: item.message)
         try insert.bind(5, now)

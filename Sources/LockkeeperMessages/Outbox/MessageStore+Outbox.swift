@@ -356,6 +356,7 @@ extension MessageStore {
         try await request(number) { table, row, isClaimed in
             guard row.state.mayCancel(isClaimed: isClaimed) else { return false }
             try table.end(row)
+            try ConversationState.removeUnlessUsed(row.conversation, on: table.connection)
             return true
         }
     }

@@ -34,6 +34,20 @@ struct EventPool: CustomStringConvertible {
         return EventPool(events: (0..<count).map { _ in event(&generator) })
     }
 
+    /// Whether anything in it may end a message.
+    var endsMessages: Bool {
+        steps.contains { step in
+            switch step {
+            case .event(let event), .confirmation(let event, _), .refusal(let event):
+                switch event {
+                case .recall, .delete, .clear: true
+                default: false
+                }
+            case .acceptance: false
+            }
+        }
+    }
+
     /// A pool with what the account itself does among the events: a quarter of it or less.
     static func randomWithActs(_ generator: inout SeededGenerator, count: Int) -> EventPool {
         EventPool(

@@ -47,11 +47,13 @@ extension PoolStep {
 
     /// Does it, where it is nothing of the server's, as a transaction of its own.
     ///
-    /// - Returns: whether it is done; an acceptance is not while nothing is there to accept.
+    /// - Returns: whether it is done; not while nothing is there to accept or to change.
     func perform(_ connection: Connection, _ rules: MergeRules) throws -> Bool {
         switch self {
         case .event: return false
         case .confirmation(let event, let version):
+            // The account changes only what is there.
+            guard try Self.mayChange(event, connection, rules) else { return false }
             var merge = BatchMerge(connection: connection, rules: rules, now: 0, isOwnAct: true)
             _ = try merge.takeConfirmed(event, version: version)
             _ = try merge.finish()
@@ -80,6 +82,26 @@ extension PoolStep {
             return try Self.accept(number, connection, rules)
         }
         return true
+    }
+
+    /// Whether the message that an event changes is there, and the account may change it.
+    private static func mayChange(
+        _ event: Event,
+        _ connection: Connection,
+        _ rules: MergeRules
+    ) throws -> Bool {
+        guard let id = event.subject,
+            let conversation = try ConversationRow.find("c", in: connection),
+            let row = try MessageTable(connection: connection).find(id, in: conversation)?.row
+        else { return false }
+        let needsAuthor =
+            switch event {
+            case .edit: rules.authority.editsNeedAuthor
+            case .recall: rules.authority.recallsNeedAuthor
+            default: false
+            }
+        guard needsAuthor else { return row.registers[.sender] != nil }
+        return rules.ownID.map(row.isAuthor) ?? false
     }
 
     /// Accepts an item, unless it cannot be yet: then it stays, as when a transaction is rolled back.
