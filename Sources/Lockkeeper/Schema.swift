@@ -40,6 +40,8 @@ public struct Schema: Sendable {
     package let restored: RestoreStep
     /// What people should know of an account's tables, as sentences.
     package let notes: @Sendable (Connection) throws -> [String]
+    /// How much its tables hold that is to be done outside.
+    package let backlogs: @Sendable (Connection) throws -> [Backlog]
     /// What is to be done for its tables when their file is damaged.
     package let salvage: SalvagePlan
     /// What somebody should do something about before it stops the account, although nothing is wrong
@@ -59,6 +61,7 @@ public struct Schema: Sendable {
         upkeep: [UpkeepStep] = [],
         restored: @escaping RestoreStep = { _, _, _ in [] },
         notes: @escaping @Sendable (Connection) throws -> [String] = { _ in [] },
+        backlogs: @escaping @Sendable (Connection) throws -> [Backlog] = { _ in [] },
         warnings: @escaping @Sendable (Connection, Limits) throws -> [InspectionFinding] = { _, _ in
             []
         },
@@ -73,6 +76,7 @@ public struct Schema: Sendable {
         self.upkeep = upkeep
         self.restored = restored
         self.notes = notes
+        self.backlogs = backlogs
         self.salvage = salvage
         self.warnings = warnings
     }

@@ -48,6 +48,8 @@ public struct WorkspaceStatus: Sendable, Hashable {
         public fileprivate(set) var waitingPacketCount: Int
         /// Packets that were put aside, and wait for somebody to look at them.
         public fileprivate(set) var parkedPacketCount: Int
+        /// What waits to be done outside: the outbox and the effects, where the database can be read.
+        public fileprivate(set) var backlogs: [Backlog]
         /// Who has it open.
         public fileprivate(set) var processes: [Process]
         /// Who keeps its log from being copied and begun anew, the oldest reader first. A healthy
@@ -88,6 +90,27 @@ public struct WorkspaceStatus: Sendable, Hashable {
     public let sqliteHasResetFix: Bool
     /// Whether Lockkeeper's exclusion of checkpoints (I-10) is on.
     public let excludesCheckpoints: Bool
+
+    /// The known faults of that SQLite that concern a store, by name: `wal-reset`. Empty where it has
+    /// none that is known.
+    public var sqliteKnownFaults: [String] { sqliteHasResetFix ? [] : ["wal-reset"] }
+}
+
+extension WorkspaceStatus.Account {
+    /// The process that is inside of a write transaction, or just before or behind one.
+    public var writer: WorkspaceStatus.Process? { processes.first { $0.locks.contains("WRITER") } }
+
+    /// The process whose turn is next: it stands at the door.
+    public var nextWriter: WorkspaceStatus.Process? {
+        processes.first { $0.locks.contains("QUEUE") }
+    }
+
+    /// The processes that wait to write, the longest first. In each of them several callers may stand
+    /// in line behind the one whose wait is told.
+    public var waitingWriters: [WorkspaceStatus.Process] {
+        processes.filter { $0.activity == ProcessActivity.waiting.name }
+            .sorted { $0.duration > $1.duration }
+    }
 }
 
 extension Workspace {
@@ -163,6 +186,7 @@ extension Workspace {
             account.parkedPacketCount += rows.parked
             // A store that this program has not migrated yet has no such tables.
             account.notes = schemas.flatMap { (try? $0.notes(reader.connection)) ?? [] }
+            account.backlogs = schemas.flatMap { (try? $0.backlogs(reader.connection)) ?? [] }
             account.notes += schemas.flatMap { schema in
                 let warnings = (try? schema.warnings(reader.connection, limits)) ?? []
                 return warnings.map { "\($0.explanation) \($0.remedy)" }
@@ -228,6 +252,7 @@ extension WorkspaceStatus.Account {
             settingsHead: nil,
             waitingPacketCount: 0,
             parkedPacketCount: 0,
+            backlogs: [],
             processes: [],
             pins: [],
             foreignProcesses: [],

@@ -22,6 +22,7 @@ extension Schema {
             upkeep: [MessageStore.expiryUpkeep, MessageStore.searchUpkeep],
             restored: RestoredActs.settle,
             notes: { try SearchStatus(reading: $0).notes },
+            backlogs: { try Backlog.all($0) },
             warnings: { try QuarantineTable.warnings($0, limits: $1) },
             salvage: MessageSalvage.plan
         )

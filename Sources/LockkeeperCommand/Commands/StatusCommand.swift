@@ -9,8 +9,10 @@ struct StatusCommand: Command {
     static let details = """
         Shows the host, each account with its state, generation and log size, and each process that
         has it open: what it is doing, for how long, which locks it holds, and whether it is
-        stopped; a switch that is not finished; and what is wrong with an account's files. Waits
-        for no writer, and for nobody longer than a second or two.
+        stopped; who waits to write; what inbox, outbox and effects hold; who pins the log; the last
+        inspections; a switch that is not finished; and what is wrong with an account's files. Waits
+        for no writer, and for nobody longer than a second or two. Docs/STATUS.md has the members
+        that --json prints.
 
           lockkeeper status --json
         """

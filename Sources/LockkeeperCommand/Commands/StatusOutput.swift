@@ -40,12 +40,7 @@ enum StatusOutput {
                 )
                 lines.append("  settings: commit \(head.commit),\(log)")
             }
-            if account.waitingPacketCount + account.parkedPacketCount > 0 {
-                lines.append(
-                    "  inbox: \(account.waitingPacketCount) packets wait,"
-                        + " \(account.parkedPacketCount) are parked"
-                )
-            }
+            lines += toDo(account)
             lines += account.notes.map { "  \($0)" }
             lines += account.inspections.map { "  \(line($0))" }
             if let recovery = account.recovery { lines.append("  not finished: \(recovery)") }
@@ -53,6 +48,34 @@ enum StatusOutput {
             lines += account.processes.map { "  \(line($0))" }
             lines += account.pins.map { "  \(line($0))" }
             lines += account.foreignProcesses.map { "  \(line($0))" }
+        }
+        return lines
+    }
+
+    /// What waits in an account: to be applied, to be written, to be told.
+    private static func toDo(_ account: WorkspaceStatus.Account) -> [String] {
+        var parts = [
+            "inbox \(account.waitingPacketCount)"
+                + (account.parkedPacketCount > 0 ? " (\(account.parkedPacketCount) parked)" : "")
+        ]
+        for backlog in account.backlogs {
+            let marks = [
+                (backlog.underwayCount, "under way"), (backlog.unansweredCount, "unanswered"),
+                (backlog.parkedCount, "parked"),
+            ].filter { $0.0 > 0 }.map { "\($0.0) \($0.1)" }
+            parts.append(
+                "\(backlog.name) \(backlog.count)"
+                    + (marks.isEmpty ? "" : " (\(marks.joined(separator: ", ")))")
+            )
+        }
+        var lines = ["  to do: \(parts.joined(separator: ", "))"]
+        let waiting = account.waitingWriters
+        if let longest = waiting.first {
+            let writer = account.writer.map { "pid \($0.pid) writes" } ?? "nobody writes"
+            lines.append(
+                "  queue: \(writer), \(waiting.count) wait, pid \(longest.pid) the longest,"
+                    + " for \(seconds(longest.duration))"
+            )
         }
         return lines
     }
@@ -114,6 +137,7 @@ enum StatusOutput {
         writer.member("free_bytes", status.freeByteCount)
         writer.member("sqlite_version", status.sqliteVersion)
         writer.member("sqlite_has_reset_fix", status.sqliteHasResetFix)
+        writer.member("sqlite_known_faults", status.sqliteKnownFaults)
         writer.member("excludes_checkpoints", status.excludesCheckpoints)
         write(status.processes, into: &writer)
         writer.key("accounts")
@@ -131,6 +155,8 @@ enum StatusOutput {
             writer.member("settings_degraded", account.settingsAreDegraded)
             writer.member("packets_waiting", account.waitingPacketCount)
             writer.member("packets_parked", account.parkedPacketCount)
+            writeQueue(of: account, into: &writer)
+            for backlog in account.backlogs { write(backlog, into: &writer) }
             writer.member("notes", account.notes)
             writer.member("recovery", account.recovery)
             writer.member("problem", account.problem)
@@ -141,6 +167,31 @@ enum StatusOutput {
             writer.endObject()
         }
         writer.endArray()
+        writer.endObject()
+    }
+
+    private static func writeQueue(
+        of account: WorkspaceStatus.Account,
+        into writer: inout JSONWriter
+    ) {
+        writer.key("queue")
+        writer.beginObject()
+        writer.member("writer_pid", account.writer?.pid)
+        writer.member("next_pid", account.nextWriter?.pid)
+        writer.key("waiting_pids")
+        writer.beginArray()
+        for process in account.waitingWriters { writer.integer(process.pid) }
+        writer.endArray()
+        writer.endObject()
+    }
+
+    private static func write(_ backlog: Backlog, into writer: inout JSONWriter) {
+        writer.key(backlog.name)
+        writer.beginObject()
+        writer.member("waiting", backlog.waitingCount)
+        writer.member("underway", backlog.underwayCount)
+        writer.member("unanswered", backlog.unansweredCount)
+        writer.member("parked", backlog.parkedCount)
         writer.endObject()
     }
 
