@@ -288,7 +288,7 @@ enum ErrorMapping {
         return LockkeeperError(
             code,
             subject: subject,
-            explanation: error.description,
+            explanation: error.sentence,
             holders: holders,
             answer: answer,
             remedy: remedy,

@@ -18,6 +18,10 @@ protocol Command: Sendable {
     /// The signals that it waits for itself; they are blocked in every thread of the program.
     static var awaitedSignals: [Signal] { get }
 
+    /// What it takes away that nobody can give back, as a sentence; `nil` for a command that takes
+    /// nothing away. It then has the option `--yes`, and is asked for on a terminal without it.
+    static var destroys: String? { get }
+
     /// Whether the help leaves it out: other commands of the program start it.
     static var isHidden: Bool { get }
 
@@ -35,5 +39,11 @@ protocol Command: Sendable {
 extension Command {
     static var options: [OptionSpecification] { [] }
     static var awaitedSignals: [Signal] { [] }
+    static var destroys: String? { nil }
     static var isHidden: Bool { false }
+
+    /// Every option that it understands beside the global ones.
+    static var allOptions: [OptionSpecification] {
+        destroys == nil ? options : options + [.flag("yes", "do it without asking")]
+    }
 }

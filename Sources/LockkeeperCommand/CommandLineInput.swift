@@ -50,7 +50,7 @@ enum CommandLineInput: Sendable {
     ) throws(UsageError) -> CommandLineInput {
         var arguments = try Arguments(
             words,
-            options: GlobalOptions.specifications + command.options
+            options: GlobalOptions.specifications + command.allOptions
         )
         let options = try GlobalOptions(arguments, environment: environment)
         let instance = try command.init(&arguments)

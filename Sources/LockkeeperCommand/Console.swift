@@ -86,6 +86,9 @@ final class Console: Sendable {
         note(bytes: writer.bytes)
     }
 
+    /// Whether a terminal shows the output.
+    var isOutputShown: Bool { output.withLock { $0.descriptor.isTerminal } }
+
     /// Whether a terminal shows the error stream.
     var isErrorStreamShown: Bool { errors.withLock { $0.descriptor.isTerminal } }
 

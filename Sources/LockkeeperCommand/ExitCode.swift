@@ -26,6 +26,27 @@ enum ExitCode: Int32, Sendable, CaseIterable {
     case superseded = 76
     /// The operating system refuses access.
     case permission = 77
+    /// Somebody pressed ^C; what was done until then is whole.
+    case interrupted = 130
+
+    /// What it means, in a few words for the help.
+    var summary: String {
+        switch self {
+        case .success: "done"
+        case .found: "the check found something"
+        case .usage: "usage"
+        case .unreadableLines: "lines that cannot be read"
+        case .unknownAccount: "unknown account"
+        case .unavailable: "unavailable"
+        case .internalFault: "a fault of the program"
+        case .cannotCreate: "cannot create"
+        case .inputOutput: "input or output"
+        case .tryAgain: "try again"
+        case .superseded: "superseded"
+        case .permission: "permission"
+        case .interrupted: "interrupted"
+        }
+    }
 
     /// The exit code of an error: the one place where codes become numbers.
     init(_ code: LockkeeperError.Code) {

@@ -25,6 +25,7 @@ struct Failure: Sendable {
             case let error as CommandError: (error.code, error.exitCode)
             case is UsageError, is IdentifierError: ("usage", .usage)
             case let error as SystemCallError: ("system", Self.exitCode(of: error.errno))
+            case is Interruption: ("interrupted", .interrupted)
             case is SimulationError: ("simulation", .found)
             case is ServiceManagerError: ("service-manager", .unavailable)
             default: ("internal", .internalFault)
@@ -47,6 +48,8 @@ struct Failure: Sendable {
                 if !detail.holders.isEmpty { writer.member("holders", detail.holders) }
                 writer.member("answer", detail.answer.rawValue)
                 writer.member("remedy", detail.remedy)
+                // For whoever looks for the cause: SQLite's code and the statement stand in it.
+                if let cause = detail.cause { writer.member("cause", String(describing: cause)) }
             }
             writer.endObject()
             writer.endObject()

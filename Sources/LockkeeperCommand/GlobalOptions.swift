@@ -11,6 +11,8 @@ struct GlobalOptions: Sendable, Hashable {
     let account: AccountID?
     /// Whether results and errors are printed for programs.
     let isJSON: Bool
+    /// Whether what a command takes away may go without a question.
+    let isConfirmed: Bool
 
     static let specifications: [OptionSpecification] = [
         .value(
@@ -29,6 +31,7 @@ struct GlobalOptions: Sendable, Hashable {
         namedRoot = nil
         account = nil
         isJSON = false
+        isConfirmed = false
     }
 
     /// Takes the options from a command line, else from the environment. A variable that is empty
@@ -50,6 +53,7 @@ struct GlobalOptions: Sendable, Hashable {
         let name = arguments.value("account") ?? variable("LOCKKEEPER_ACCOUNT")
         account = try name.map { text throws(UsageError) in try AccountID(argument: text) }
         isJSON = arguments.flag("json")
+        isConfirmed = arguments.flag("yes")
     }
 }
 

@@ -19,10 +19,23 @@ enum Help {
             \(list(GlobalOptions.specifications))
 
             'lockkeeper COMMAND --help' says more. 'lockkeeper --version' names the versions.
-            Exit codes: 0 done, 1 the check found something, 64 usage, 65 lines that cannot be read,
-            67 unknown account, 69 unavailable, 70 a fault of the program, 73 cannot create,
-            74 input or output, 75 try again, 76 superseded, 77 permission.
+            \(exitCodes)
             """
+    }
+
+    /// The exit codes as a sentence, in lines of at most 90 characters.
+    private static var exitCodes: String {
+        let parts = ExitCode.allCases.map { "\($0.rawValue) \($0.summary)" }
+        let sentence = "Exit codes: \(parts.joined(separator: ", "))."
+        var lines: [String] = []
+        for part in sentence.split(separator: " ") {
+            if let line = lines.last, line.count + part.count < 90 {
+                lines[lines.count - 1] += " \(part)"
+            } else {
+                lines.append(String(part))
+            }
+        }
+        return lines.joined(separator: "\n")
     }
 
     /// What one command does.
@@ -33,7 +46,9 @@ enum Help {
             \(command.details)
 
             """
-        if !command.options.isEmpty { text += "\nOptions:\n\(list(command.options))\n" }
+        if !command.allOptions.isEmpty {
+            text += "\nOptions:\n\(list(command.allOptions))\n"
+        }
         text += "\nOptions of every command:\n\(list(GlobalOptions.specifications))"
         return text
     }

@@ -17,7 +17,17 @@ package struct SQLiteError: Error, Hashable, CustomStringConvertible {
 
     /// What was being done when a call failed.
     package enum Operation: String, Sendable, Hashable {
-        case open, close, configure, prepare, bind, step, begin, commit, checkpoint, inspect, copy
+        case open = "open the database"
+        case close = "close the database"
+        case configure = "set up the connection"
+        case prepare = "prepare a statement"
+        case bind = "set a value of a statement"
+        case step = "run a statement"
+        case begin = "begin a transaction"
+        case commit = "commit"
+        case checkpoint = "copy the log into the database"
+        case inspect = "inspect the database"
+        case copy = "copy the database"
         case rollBack = "roll back"
         case syncLog = "sync the log"
         case rewriteLog = "write the log again"
@@ -49,9 +59,12 @@ package struct SQLiteError: Error, Hashable, CustomStringConvertible {
         }
     }
 
-    /// The failure as a sentence.
+    /// What failed and why, for people who know nothing of SQLite's codes and statements.
+    package var sentence: String { "cannot \(operation.rawValue): \(message)" }
+
+    /// The failure as a sentence, with the code and the statement for those who look for the cause.
     package var description: String {
-        let what = "cannot \(operation.rawValue): \(message) (\(code))"
+        let what = "\(sentence) (\(code))"
         guard let sql else { return what }
         return "\(what) in: \(sql)"
     }

@@ -123,7 +123,8 @@ package enum StorageError: Error, Sendable, CustomStringConvertible {
         case .migrationChanged(let owner, let name):
             "migration \(name) of \(owner) had another text when it was applied"
         case .migrationFailed(let owner, let name, let cause):
-            "migration \(name) of \(owner) cannot be applied: \(cause)"
+            "migration \(name) of \(owner) cannot be applied:"
+                + " \((cause as? SQLiteError)?.sentence ?? String(describing: cause))"
         case .superseded(let held, let current, let state):
             "\(held) was superseded: the account is \(state.rawValue) at generation \(current)"
         case .fenceWouldFall(let from, let to): "the fence stands at \(from) and cannot go to \(to)"

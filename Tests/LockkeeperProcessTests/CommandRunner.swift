@@ -189,6 +189,7 @@ struct PrintedObject {
     }
 
     func int(_ key: String) -> Int? { fields[key] as? Int }
+    func double(_ key: String) -> Double? { fields[key] as? Double }
     func ints(_ key: String) -> [Int]? { fields[key] as? [Int] }
     func string(_ key: String) -> String? { fields[key] as? String }
     func has(_ key: String) -> Bool { fields[key] != nil }

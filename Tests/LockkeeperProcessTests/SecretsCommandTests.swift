@@ -25,8 +25,8 @@ struct SecretsCommandTests {
             #expect(empty.status == .exited(65), "\(empty.errorText)")
         }
         #expect(try await test.run(["secrets", "get", "token", "--raw"]).lines == ["new"])
-        #expect(try await test.run(["secrets", "delete", "token"]).status == .exited(0))
-        #expect(try await test.run(["secrets", "delete", "token"]).status == .exited(1))
+        #expect(try await test.run(["secrets", "delete", "token", "--yes"]).status == .exited(0))
+        #expect(try await test.run(["secrets", "delete", "token", "--yes"]).status == .exited(1))
         #expect(try await test.run(["secrets", "get", "token"]).status == .exited(1))
     }
 

@@ -87,6 +87,9 @@ struct ErrorMappingTests {
         #expect(mapped?.code == code, "\(error)")
         #expect(mapped?.subject.isEmpty == false && mapped?.explanation.isEmpty == false)
         #expect(mapped?.remedy.hasSuffix(".") == true, "\(error): \(mapped?.remedy ?? "")")
+        // People are told in sentences; the code stands in the cause.
+        let text = mapped?.description ?? ""
+        #expect(!text.contains("SQLITE_") && !text.contains("Error("), "\(text)")
     }
 
     // MARK: - One of each

@@ -4,7 +4,7 @@ import LockkeeperDomain
 /// `account remove`: removes an account with its data.
 struct AccountRemoveCommand: Command {
     static let name = "account remove"
-    static let usage = "ID --yes [options]"
+    static let usage = "ID [--yes] [options]"
     static let summary = "remove an account and everything that is stored of it"
     static let details = """
         Removes an account from the workspace: its databases, logs, and whatever was moved aside of
@@ -17,20 +17,13 @@ struct AccountRemoveCommand: Command {
 
           lockkeeper account remove alice --yes
         """
-    static let options: [OptionSpecification] = [
-        .flag("yes", "really remove it")
-    ]
+    static let destroys: String? =
+        "This removes everything that is stored of the account and cannot be undone."
 
     private let id: AccountID
 
     init(_ arguments: inout Arguments) throws(UsageError) {
         id = try AccountID(argument: try arguments.positional("ID"))
-        guard arguments.flag("yes") else {
-            throw UsageError(
-                "This removes everything that is stored of the account and cannot be undone. Give"
-                    + " --yes if that is meant."
-            )
-        }
     }
 
     func run(in context: CommandContext) async throws -> ExitCode {

@@ -1,5 +1,6 @@
 import Lockkeeper
 import LockkeeperDomain
+import LockkeeperPlatform
 
 /// `backup`: copies a database of an account while others write.
 struct BackupCommand: Command {
@@ -23,6 +24,8 @@ struct BackupCommand: Command {
         .value("retain", "TIME", "remove this one after 36h, 30d, …"),
     ]
 
+    static let awaitedSignals: [Signal] = [.interrupt]
+
     private let path: String?
     private let kind: StoreKind
     private let retention: BackupRetention
@@ -41,6 +44,18 @@ struct BackupCommand: Command {
         self.retention = retention
     }
 
+    private func make(
+        in context: CommandContext,
+        _ meter: ProgressMeter
+    ) async throws -> BackupReport {
+        try await context.changing { workspace in
+            let account = try await context.account(in: workspace)
+            return try await workspace.backUp(account, kind, to: path, retention: retention) {
+                meter.show(done: $0.pagesDone, of: $0.pageCount)
+            }
+        }
+    }
+
     private static func time(_ text: String) throws(UsageError) -> Duration {
         let units: [Character: Int] = ["h": 3600, "d": 86_400]
         guard let unit = text.last.flatMap({ units[$0] }), let count = Int(text.dropLast()),
@@ -50,13 +65,9 @@ struct BackupCommand: Command {
     }
 
     func run(in context: CommandContext) async throws -> ExitCode {
-        // From 100 MB on.
-        let meter = ProgressLine(context.console, leastCount: 25_600)
-        let report = try await context.changing { workspace in
-            let account = try await context.account(in: workspace)
-            return try await workspace.backUp(account, kind, to: path, retention: retention) {
-                meter.show(done: $0.pagesDone, of: $0.pageCount)
-            }
+        let meter = ProgressMeter(context, "backup", unit: "pages")
+        let report = try await meter.whileRunning(interrupted: "No backup was made.") {
+            try await Interrupts.cancelling { try await make(in: context, meter) }
         }
         guard context.options.isJSON else {
             try context.console.print(

@@ -2,7 +2,6 @@ import Lockkeeper
 import LockkeeperDomain
 import LockkeeperPlatform
 import LockkeeperSystemd
-import Synchronization
 
 /// `host`: serves the workspace until it is asked to end.
 struct HostCommand: Command {
@@ -92,16 +91,6 @@ struct HostCommand: Command {
         }
         await workspace.close()
         return .success
-    }
-
-    /// Said once, whichever thread says it.
-    private final class Flag: Sendable {
-        private let value = Atomic(false)
-
-        var isRaised: Bool { value.load(ordering: .acquiring) }
-
-        /// - Returns: whether it was raised before.
-        func raise() -> Bool { value.exchange(true, ordering: .acquiringAndReleasing) }
     }
 
     private static func serving(_ workspace: Workspace, _ account: AccountID?) -> String {

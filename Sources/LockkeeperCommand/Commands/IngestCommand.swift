@@ -60,6 +60,8 @@ struct IngestCommand: Command {
         .flag("refuse-gaps", "refuse a page whole that does not begin at its stream's cursor"),
     ]
 
+    static let awaitedSignals: [Signal] = [.interrupt]
+
     private let path: String?
     private let processName: String
     private let durability: Durability
@@ -85,6 +87,11 @@ struct IngestCommand: Command {
 
     func run(in context: CommandContext) async throws -> ExitCode {
         let interruption = try WakeEvent()
+        let wasInterrupted = Flag()
+        try Interrupts.watch {
+            _ = wasInterrupted.raise()
+            interruption.signal()
+        }
         let input = try openInput(interruption)
         let workspace = try await context.openWorkspace(as: processName, role: .helper)
         let exitCode: ExitCode
@@ -100,9 +107,13 @@ struct IngestCommand: Command {
                 isJSON: context.options.isJSON,
                 interruption: interruption
             )
+            let meter = ProgressMeter(context, "ingest", unit: "bytes")
+            // Where receipts come to the same terminal they say it, and a bar would stand among them.
+            let isMetered = input.size != nil && !context.console.isOutputShown
             if delivers {
                 let run = DeliverRun(workspace: workspace, account: account, report: report)
-                exitCode = try conclude(run, try await run.run(input), context)
+                let failure = try await run.run(input)
+                exitCode = try conclude(run, failure, interrupted: wasInterrupted, context)
             } else {
                 let run = IngestRun(
                     messages: try MessageStore(try await workspace.session(account)),
@@ -111,12 +122,14 @@ struct IngestCommand: Command {
                     admission: path == nil ? .live : .backfill,
                     effects: effects,
                     report: report,
-                    interruption: interruption
+                    interruption: interruption,
+                    progress: { if isMetered { meter.show(done: $0, of: $1) } }
                 )
                 let failure =
                     refusesGaps
                     ? try await run.pageByPage(input) : try await run.pipelined(input)
-                exitCode = try await conclude(run, failure, context)
+                if isMetered { meter.end() }
+                exitCode = try await conclude(run, failure, interrupted: wasInterrupted, context)
             }
         } catch {
             await workspace.close()
@@ -124,6 +137,18 @@ struct IngestCommand: Command {
         }
         await workspace.close()
         return exitCode
+    }
+
+    /// Says how far it came: what was read is stored, and the input may go on behind it.
+    private static func tellInterruption(
+        _ sums: IngestReport.Totals,
+        _ context: CommandContext
+    ) -> ExitCode {
+        context.console.note(
+            "lockkeeper: Interrupted. \(sums.lineCount) lines were read, \(sums.outcomes.total) events"
+                + " are stored; the same input can be given again, and nothing is stored twice."
+        )
+        return .interrupted
     }
 
     private func openInput(_ interruption: WakeEvent) throws -> IngestInput {
@@ -152,6 +177,7 @@ struct IngestCommand: Command {
     private func conclude(
         _ run: IngestRun,
         _ failure: (any Error)?,
+        interrupted: Flag,
         _ context: CommandContext
     ) async throws -> ExitCode {
         let waiting = failure == nil ? try await waitingPages(run) : []
@@ -162,6 +188,7 @@ struct IngestCommand: Command {
         if !isPrinted { return .inputOutput }
         let sums = run.report.sums
         if let failure { throw failure }
+        if interrupted.isRaised { return Self.tellInterruption(sums, context) }
         for gap in waiting {
             func name(_ cursor: Cursor?) -> String { cursor.map { "'\($0)'" } ?? "no cursor" }
             context.console.note(
@@ -178,6 +205,7 @@ struct IngestCommand: Command {
     private func conclude(
         _ run: DeliverRun,
         _ failure: (any Error)?,
+        interrupted: Flag,
         _ context: CommandContext
     ) throws -> ExitCode {
         let isPrinted = try sumUp(run.report, context) { report throws(SystemCallError) in
@@ -185,6 +213,7 @@ struct IngestCommand: Command {
         }
         if !isPrinted { return .inputOutput }
         if let failure { throw failure }
+        if interrupted.isRaised { return Self.tellInterruption(run.report.sums, context) }
         return run.report.sums.unreadableCount > 0 ? .unreadableLines : .success
     }
 

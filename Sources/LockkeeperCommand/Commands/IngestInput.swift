@@ -10,6 +10,10 @@ struct IngestInput: ~Copyable {
     private let interruption: WakeEvent
     private let buffer: UnsafeMutableRawBufferPointer
     private var poll = Poll()
+    /// Bytes that were read.
+    private(set) var byteCount = 0
+    /// How many there are, where it is a file; `nil` for what has no end that could be known.
+    let size: Int?
 
     /// What came.
     enum Chunk {
@@ -30,7 +34,10 @@ struct IngestInput: ~Copyable {
     /// - Throws: ``SystemCallError`` when the file cannot be opened, or standard input not be read:
     ///   a program that was started without one was told nothing.
     init(path: String?, interruption: WakeEvent) throws(SystemCallError) {
+        // Before anything is set: what holds a descriptor cannot be given up half made.
+        let status = if let path { try FileSystem.status(path) } else { nil as FileStatus? }
         descriptor = try Self.open(path)
+        size = status?.kind == .regular ? status.map { Int($0.size) } : nil
         self.interruption = interruption
         buffer = .allocate(byteCount: Self.chunkByteCount, alignment: 16)
         poll.add(descriptor.raw, .readable)
@@ -51,6 +58,7 @@ struct IngestInput: ~Copyable {
         _ = try poll.wait(until: .never)
         if !poll.ready(at: 1).isEmpty { return .interrupted }
         let count = try descriptor.read(into: buffer)
+        byteCount += count
         return count == 0 ? .end : .bytes(UnsafeRawBufferPointer(rebasing: buffer[..<count]))
     }
 }

@@ -14,6 +14,8 @@ struct IngestRun {
     let effects: EffectPolicy
     let report: IngestReport
     let interruption: WakeEvent
+    /// Told how many bytes of the input were read, and how many there are.
+    let progress: @Sendable (Int, Int?) -> Void
 
     /// Events that wait for the writer at the most. Ten batches are enough to keep it busy; four
     /// thousand messages would take 3 MiB of the 24 that a helper has when a push wakes it.
@@ -145,7 +147,9 @@ struct IngestRun {
             report.countLine(number, error)
             if !take(number, line) { next = .stopped }
         }
-        switch try input.next() {
+        let chunk = try input.next()
+        progress(input.byteCount, input.size)
+        switch chunk {
         case .bytes(let bytes): decoder.feed(bytes, take: handOut)
         case .end:
             next = .ended

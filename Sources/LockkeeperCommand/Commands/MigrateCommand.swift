@@ -1,5 +1,6 @@
 import Lockkeeper
 import LockkeeperDomain
+import LockkeeperPlatform
 
 /// `migrate`: brings an account's databases to this program's schema.
 struct MigrateCommand: Command {
@@ -18,16 +19,24 @@ struct MigrateCommand: Command {
         .flag("list", "only print what is pending")
     ]
 
+    static let awaitedSignals: [Signal] = [.interrupt]
+
     private let isListing: Bool
 
     init(_ arguments: inout Arguments) throws(UsageError) { isListing = arguments.flag("list") }
 
     func run(in context: CommandContext) async throws -> ExitCode {
-        let migrations = try await context.changing { workspace in
-            let account = try await context.account(in: workspace)
-            return isListing
-                ? try await workspace.pendingMigrations(of: account)
-                : try await workspace.migrate(account)
+        try Interrupts.explaining(
+            "Each step was applied whole or not at all; run it again for the rest.",
+            on: context.console
+        )
+        let migrations = try await Ticking.whileRunning("migrate", on: context.console) {
+            try await context.changing { workspace in
+                let account = try await context.account(in: workspace)
+                return isListing
+                    ? try await workspace.pendingMigrations(of: account)
+                    : try await workspace.migrate(account)
+            }
         }
         for migration in migrations {
             guard context.options.isJSON else {

@@ -1,5 +1,6 @@
 import Lockkeeper
 import LockkeeperDomain
+import LockkeeperPlatform
 import Synchronization
 
 /// `repair`: saves what can be read of damaged databases.
@@ -23,6 +24,8 @@ struct RepairCommand: Command {
         """
     static let options: [OptionSpecification] = []
 
+    static let awaitedSignals: [Signal] = [.interrupt]
+
     private let account: String?
 
     init(_ arguments: inout Arguments) throws(UsageError) {
@@ -30,6 +33,10 @@ struct RepairCommand: Command {
     }
 
     func run(in context: CommandContext) async throws -> ExitCode {
+        try Interrupts.explaining(
+            "Nothing was deleted; 'lockkeeper repair' goes on with what was begun.",
+            on: context.console
+        )
         let meter = RepairMeter(context.console)
         let named = try account.map { try AccountID(argument: $0) }
         let report = try await context.changing { workspace in

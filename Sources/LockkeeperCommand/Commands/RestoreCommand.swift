@@ -1,10 +1,11 @@
 import Lockkeeper
 import LockkeeperDomain
+import LockkeeperPlatform
 
 /// `restore`: makes an account what it was when a backup was made.
 struct RestoreCommand: Command {
     static let name = "restore"
-    static let usage = "FILE --yes [options]"
+    static let usage = "FILE [--yes] [options]"
     static let summary = "make an account what it was when a backup was made"
     static let details = """
         Puts a backup in the place of the account's messages, or of its settings where FILE is a
@@ -19,26 +20,27 @@ struct RestoreCommand: Command {
 
           lockkeeper restore /mnt/usb/alice.db --account alice --yes
         """
-    static let options: [OptionSpecification] = [
-        .flag("yes", "really put it in the place of what is there")
-    ]
+    static let destroys: String? =
+        "This puts the backup in the place of what the account holds now."
+
+    static let awaitedSignals: [Signal] = [.interrupt]
 
     private let path: String
 
     init(_ arguments: inout Arguments) throws(UsageError) {
         path = try arguments.positional("FILE")
-        guard arguments.flag("yes") else {
-            throw UsageError(
-                "This puts the backup in the place of what the account holds now. Give --yes if that"
-                    + " is meant."
-            )
-        }
     }
 
     func run(in context: CommandContext) async throws -> ExitCode {
-        let report = try await context.changing { workspace in
-            let account = try await context.account(in: workspace)
-            return try await workspace.restore(account, from: path)
+        try Interrupts.explaining(
+            "What was not published has changed nothing; 'lockkeeper status' says how things stand.",
+            on: context.console
+        )
+        let report = try await Ticking.whileRunning("restore", on: context.console) {
+            try await context.changing { workspace in
+                let account = try await context.account(in: workspace)
+                return try await workspace.restore(account, from: path)
+            }
         }
         guard context.options.isJSON else {
             try context.console.print(

@@ -9,8 +9,9 @@ struct SecretsDeleteCommand: Command {
         Removes the account's secret of a service; ends with code 1 where there is none. --all removes
         all of the account's. Signing out removes none by itself.
 
-          lockkeeper secrets delete token
+          lockkeeper secrets delete token --yes
         """
+    static let destroys: String? = "The secret is gone then, and nobody can give it back."
     static let options: [OptionSpecification] = [
         .flag("all", "remove all secrets of the account"), SecretStoreChoice.option,
     ]
