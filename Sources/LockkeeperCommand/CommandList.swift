@@ -73,6 +73,8 @@ enum CommandList {
         BenchNoticeWorkerCommand.self,
         SimulateSwitchCommand.self,
         SimulateWorkerCommand.self,
+        CompletionsCommand.self,
+        ManCommand.self,
     ]
 
     /// Finds the command that some words begin with, and how many of them name it.
