@@ -18,7 +18,8 @@ struct Failure: Sendable {
     /// Judges an error.
     init(_ error: any Error) {
         detail = error as? LockkeeperError
-        sentence = String(describing: error)
+        sentence =
+            (error as? SystemCallError).map { Self.sentence(of: $0) } ?? String(describing: error)
         (code, exitCode) =
             switch error {
             case let error as LockkeeperError: (error.code.rawValue, ExitCode(error.code))
@@ -67,6 +68,13 @@ struct Failure: Sendable {
             fields.append(Journal.Field("LOCKKEEPER_REMEDY", detail.remedy))
         }
         return fields
+    }
+
+    /// What the kernel refuses a command itself: its input, its output, a file that it was given.
+    private static func sentence(of error: SystemCallError) -> String {
+        let subject = error.path ?? "the program's own input or output"
+        return "\(subject): cannot be used (\(error)). Look at what it is, at who may use it, and at"
+            + " the disk."
     }
 
     private static func exitCode(of errno: Errno) -> ExitCode {

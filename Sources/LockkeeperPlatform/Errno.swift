@@ -35,6 +35,8 @@ extension Errno {
     package static let badAddress = Errno(rawValue: EFAULT)
     /// Something of that name is there. The corresponding C error is `EEXIST`.
     package static let fileExists = Errno(rawValue: EEXIST)
+    /// A folder where a file is wanted. The corresponding C error is `EISDIR`.
+    package static let isDirectory = Errno(rawValue: EISDIR)
     /// Not a directory. The corresponding C error is `ENOTDIR`.
     package static let notDirectory = Errno(rawValue: ENOTDIR)
     /// An argument that the call does not take. The corresponding C error is `EINVAL`.

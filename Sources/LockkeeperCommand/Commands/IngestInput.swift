@@ -36,6 +36,10 @@ struct IngestInput: ~Copyable {
     init(path: String?, interruption: WakeEvent) throws(SystemCallError) {
         // Before anything is set: what holds a descriptor cannot be given up half made.
         let status = if let path { try FileSystem.status(path) } else { nil as FileStatus? }
+        // The kernel opens a folder, and refuses only to read it.
+        if status?.kind == .directory {
+            throw SystemCallError(call: .open, errno: .isDirectory, path: path)
+        }
         descriptor = try Self.open(path)
         size = status?.kind == .regular ? status.map { Int($0.size) } : nil
         self.interruption = interruption
