@@ -3,6 +3,7 @@ import LockkeeperLocking
 import LockkeeperPlatform
 import LockkeeperSQLite
 import LockkeeperStorage
+import Synchronization
 
 /// Applies the packets that are kept as files, oldest first. Blocks.
 ///
@@ -14,8 +15,12 @@ import LockkeeperStorage
 ///
 /// What cannot be applied for reasons that are not its own is left, and ends the drain; one for which
 /// the disk has no room is left, and the next one is tried; one that fails by itself counts an
-/// attempt, which is written down before it is decoded, so that a packet that ends the process is
-/// parked in the end.
+/// attempt, which is written down before an app's decoder or the transaction's work sees the packet, so
+/// that one that ends the process is parked in the end.
+///
+/// Who only stands in line counts none. Any number of processes may stand there with the same packet,
+/// behind a program that holds the lock for long, and be killed there: each would count one, and a packet
+/// that nobody has tried would be parked. The attempt at the work is counted by who is inside.
 struct InboxDrain {
     let workspace: Workspace
     let session: Session
@@ -36,6 +41,8 @@ struct InboxDrain {
         case gone
         /// It was begun too often and is not applied.
         case exhausted
+        /// It seemed to have been begun too often, and others have come back meanwhile.
+        case left
     }
 
     /// Applies what waits.
@@ -109,41 +116,80 @@ struct InboxDrain {
         }
         // What another program's decoder reads is left for that.
         guard intake.formats.contains(packet.packet.format) else { return false }
-        let attempts = packet.attemptCount
-        let isExhausted = attempts >= workspace.limits.inboxAttemptCountMax
+        let attempt = Attempt(folder: folder, name: name)
         do {
             var work: PacketWork?
-            if !isExhausted {
-                try folder.note(attempts: attempts + 1, of: name)
-                work = try intake.work(session, packet.packet)
+            if packet.attemptCount < workspace.limits.inboxAttemptCountMax {
+                work = try decode(packet.packet, attempt)
             }
-            switch try write(name, work, durability) {
+            switch try write(name, work, durability, attempt) {
             case .applied: return true
-            case .gone: return false
+            case .gone, .left: return false
             case .exhausted: try park(name, .tooManyAttempts, &report)
             }
         } catch {
             switch PacketFault(error) {
-            case .packet: break
-            case .room: try folder.note(attempts: attempts, of: name)
+            case .packet: try attempt.count()
+            case .room: try attempt.takeBack()
             case .database:
-                if !isExhausted { try folder.note(attempts: attempts, of: name) }
+                try attempt.takeBack()
                 report.obstacle = error
             }
         }
         return false
     }
 
+    /// Decodes a packet. An app's decoder may end the process, or not come back; ours does neither.
+    private func decode(_ packet: Packet, _ attempt: Attempt) throws -> PacketWork {
+        guard packet.format != .eventLines else { return try intake.work(session, packet) }
+        try attempt.count()
+        let work = try intake.work(session, packet)
+        try attempt.takeBack()
+        return work
+    }
+
+    /// An attempt at a packet, which is counted once or not at all.
+    private final class Attempt: Sendable {
+        private let folder: InboxFolder
+        private let name: PacketName
+        private let isCounted = Mutex(false)
+
+        init(folder: InboxFolder, name: PacketName) {
+            self.folder = folder
+            self.name = name
+        }
+
+        func count() throws(StorageError) {
+            guard !isCounted.withLock({ $0 }), let count = try folder.attemptCount(of: name) else {
+                return
+            }
+            try folder.note(attempts: count + 1, of: name)
+            isCounted.withLock { $0 = true }
+        }
+
+        /// Another process may have counted one meanwhile, which stays.
+        func takeBack() throws(StorageError) {
+            guard isCounted.withLock({ $0 }), let count = try folder.attemptCount(of: name) else {
+                return
+            }
+            try folder.note(attempts: max(0, count - 1), of: name)
+            isCounted.withLock { $0 = false }
+        }
+    }
+
     private func write(
         _ name: PacketName,
         _ work: PacketWork?,
-        _ durability: Durability
+        _ durability: Durability,
+        _ attempt: Attempt
     ) throws -> Outcome {
-        try submit(durability) { [folder] connection, topics in
+        let attemptCountMax = workspace.limits.inboxAttemptCountMax
+        return try submit(durability) { [folder] connection, topics in
             let table = InboxTable(connection)
             if try table.contains(name) { return .applied }
-            guard try folder.isWaiting(name) else { return .gone }
-            guard let work else { return .exhausted }
+            guard let count = try folder.attemptCount(of: name) else { return .gone }
+            guard let work else { return count < attemptCountMax ? .left : .exhausted }
+            try attempt.count()
             try work(connection, &topics)
             try table.record(name)
             return .applied

@@ -188,6 +188,21 @@ package struct InboxFolder: Sendable, Hashable {
 
     // MARK: - Moving on
 
+    /// How often a packet that waits was begun; `nil` where it is gone.
+    package func attemptCount(of name: PacketName) throws(StorageError) -> Int? {
+        do throws(SystemCallError) {
+            let file = try FileDescriptor(opening: waitingPath(name), [.noFollow])
+            var count: UInt8 = 0
+            _ = try withUnsafeMutableBytes(of: &count) { (buffer) throws(SystemCallError) in
+                try file.read(into: buffer, at: PacketFile.attemptOffset)
+            }
+            return Int(count)
+        } catch {
+            if error.errno == .noSuchFile { return nil }
+            throw .system(error)
+        }
+    }
+
     /// Writes down how often a packet was begun. It need not survive a power loss.
     package func note(attempts: Int, of name: PacketName) throws(StorageError) {
         do throws(SystemCallError) {
