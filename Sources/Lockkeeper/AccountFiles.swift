@@ -240,21 +240,26 @@ struct AccountFiles: Sendable {
             guard number > 0 else { return false }
             let path = path(of: kind, number: number)
             let connection: Connection
-            do {
+            do throws(StorageError) {
                 connection = try StoreFile.open(
                     path,
                     for: .reading,
                     environment: workspace.environment,
                     busyDeadline: deadline
                 )
-            } catch .logModeChanged {
+            } catch {
                 // Opening it for writing, as migrating does, turns the log on again.
-                return false
+                if case .logModeChanged = error { return false }
+                throw error
             }
             connections.append(connection)
             guard try migrator(for: kind).pending(in: connection).isEmpty else { return false }
-            let inspection = StoreInspection(migrations: migrations(for: kind))
+            let inspection = StoreInspection(
+                migrations: migrations(for: kind),
+                bootID: workspace.environment.bootID
+            )
             let findings = try inspection.run(on: connection, path: path, level: .open)
+            if findings.contains(where: \.isOfLog) { throw StorageError.logDamaged(path: path) }
             if let finding = findings.first {
                 throw StorageError.notAStore(path: path, reason: finding.explanation)
             }

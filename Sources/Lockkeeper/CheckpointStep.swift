@@ -27,7 +27,7 @@ struct CheckpointStep: Sendable {
     func fits() throws -> Bool {
         let free = try FileSystem.freeBytes(at: trust.path)
         // No page is added without a frame.
-        if try FileSystem.status(trust.path + "-wal")?.size ?? 0 <= free { return true }
+        if try StoreFiles(trust.path).logByteCount() <= free { return true }
         let byteCount = try withReader { connection in
             let pageCount = try connection.value("PRAGMA page_count")?.integer ?? 0
             return pageCount * (try connection.value("PRAGMA page_size")?.integer ?? 0)
@@ -39,7 +39,7 @@ struct CheckpointStep: Sendable {
     /// Whether the log's file has grown past the degraded mark.
     var isDegraded: Bool {
         get throws {
-            let size = try FileSystem.status(trust.path + "-wal")?.size ?? 0
+            let size = try StoreFiles(trust.path).logByteCount()
             return size > Int64(limits.logByteCountDegraded)
         }
     }

@@ -23,7 +23,7 @@ struct DatabaseUsers: Sendable {
     /// Who keeps the logs from being copied: holders of readers' marks, oldest read first. The reader
     /// that a checkpoint holds for its own safety is left out.
     func pins() throws -> [LogPin] {
-        let files = try Set(paths().compactMap { try Self.file($0 + "-shm") })
+        let files = try Set(paths().compactMap { try Self.file(StoreFiles($0).index) })
         let pids = try KernelLock.all().filter { lock in
             files.contains(lock.file) && lock.kind == .process && !lock.isExclusive
                 && lock.bytes.overlaps(FileLockBytes.readers)
@@ -170,7 +170,7 @@ struct DatabaseUsers: Sendable {
 
     private func pidsInTheWay() throws -> Set<Int32> {
         let databases = try Set(paths().compactMap { try Self.file($0) })
-        let indexes = try Set(paths().compactMap { try Self.file($0 + "-shm") })
+        let indexes = try Set(paths().compactMap { try Self.file(StoreFiles($0).index) })
         let writing = [
             FileLockBytes.writer, FileLockBytes.checkpointer, FileLockBytes.recovery,
         ]
@@ -186,7 +186,7 @@ struct DatabaseUsers: Sendable {
     private func pidsWithoutRecord() throws -> Set<Int32> {
         let files = try Set(
             paths().flatMap { path in
-                try ["", "-wal", "-shm"].compactMap { try Self.file(path + $0) }
+                try StoreFiles(path).open.compactMap { try Self.file($0) }
             }
         )
         let locking = try KernelLock.all().filter { files.contains($0.file) && $0.kind == .process }

@@ -201,10 +201,12 @@ enum ErrorMapping {
                 explanation: "the file is not there",
                 answer: .recover,
                 remedy:
-                    "Put it back with its '-wal' file, or restore a backup; nothing was changed.",
+                    "Nothing was changed. Put it back with its '-wal' file, or restore a backup. Where"
+                    + " there is none, 'lockkeeper repair ACCOUNT --begin-anew --yes' makes an empty one"
+                    + " in its place.",
                 cause: error
             )
-        case .fileExists, .notAStore, .fenceMissing, .wrongAccount, .malformedCommit,
+        case .fileExists, .emptied, .notAStore, .fenceMissing, .wrongAccount, .malformedCommit,
             .malformedRegistry, .logDamaged, .logModeChanged:
             return LockkeeperError(
                 .damaged,
@@ -226,6 +228,10 @@ enum ErrorMapping {
         }
     }
 
+    private static let remedyForReadOnlyDisk =
+        "The file system is mounted read-only, and even reading takes locks in files of the workspace."
+        + " Look at the system's log, mount it for writing, or copy the workspace to where it can be"
+        + " written."
     private static let remedyForDamage =
         "Nothing was changed. Inspect it with 'lockkeeper check', and mend it with 'lockkeeper repair'."
 
@@ -278,11 +284,17 @@ enum ErrorMapping {
                 )
             case .corrupt, .notADatabase:
                 (.damaged, .recover, remedyForDamage)
+            case .cannotOpen,
+                .readOnly
+            where Errno(rawValue: error.systemError) == .readOnlyFileSystem:
+                (.permissionDenied, .fixEnvironment, remedyForReadOnlyDisk)
             case .cannotOpen, .readOnly:
                 (
                     .permissionDenied, .fixEnvironment,
                     "Look at the owner and mode of the file and of its folder."
                 )
+            case .error where error.message.hasPrefix("no such table: lk_"):
+                (.damaged, .recover, remedyForDamage)
             default: (.statement, .fixProgram, "Correct the statement.")
             }
         return LockkeeperError(
@@ -316,7 +328,8 @@ enum ErrorMapping {
     private static func map(_ error: SystemCallError, subject: String) -> any Error {
         let (code, answer, remedy): (LockkeeperError.Code, LockkeeperError.Answer, String) =
             switch error.errno {
-            case .permissionDenied, .notPermitted, .readOnlyFileSystem:
+            case .readOnlyFileSystem: (.permissionDenied, .fixEnvironment, remedyForReadOnlyDisk)
+            case .permissionDenied, .notPermitted:
                 (.permissionDenied, .fixEnvironment, "Look at the owner and mode of the path.")
             case .noSpace, .quotaExceeded:
                 (.diskFull, .fixEnvironment, "Free space, then try again.")

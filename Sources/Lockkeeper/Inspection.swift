@@ -21,6 +21,26 @@ public struct InspectionFinding: Sendable, Hashable {
         self.explanation = explanation
         self.remedy = remedy
     }
+
+    /// The same, for lists of them.
+    package init(
+        _ code: String,
+        _ subject: String,
+        _ explanation: String,
+        _ remedy: String
+    ) {
+        self.init(code: code, subject: subject, explanation: explanation, remedy: remedy)
+    }
+
+    /// What could not be looked at, and why, as a finding.
+    package init(notLookedAt error: LockkeeperError) {
+        self.init(
+            "not-looked-at",
+            error.subject,
+            "It cannot be looked at: \(error.explanation).",
+            error.remedy
+        )
+    }
 }
 
 extension ForeignProcess {
@@ -251,8 +271,10 @@ extension AccountFiles {
 
     private func findings(of kind: StoreKind, _ look: Look) throws -> [InspectionFinding] {
         let path = try path(of: kind)
-        // Before it is opened, which makes one.
-        let missing = try logFindings(path)
+        let unfinished = try repairFindings(of: kind, path)
+        // What a repair has moved aside is not missing.
+        if try !unfinished.isEmpty && FileSystem.status(path) == nil { return unfinished }
+        let missing = try logFindings(path) + unfinished
         do {
             return try missing + trustFindings(of: kind) + inspect(kind, at: path, look)
         } catch StorageError.logModeChanged(_, let mode) {
@@ -270,11 +292,16 @@ extension AccountFiles {
                     code: "file-missing",
                     subject: path,
                     explanation: "The file is not there.",
-                    remedy: "Put it back with its '-wal' file, or restore a backup."
+                    remedy: LockkeeperError.remedyForMissingFile(attachment.account)
                 )
             ]
-        } catch let error as StorageError where error.isDamage {
-            return [
+        } catch let error as StorageError where !error.isDamage {
+            guard let mapped = ErrorMapping.map(error, subject: path) as? LockkeeperError,
+                [.permissionDenied, .ioFailed, .diskFull].contains(mapped.code)
+            else { throw error }
+            return missing + [InspectionFinding(notLookedAt: mapped)]
+        } catch let error as StorageError {
+            return missing + [
                 InspectionFinding(
                     code: "not-a-store",
                     subject: path,
@@ -285,19 +312,45 @@ extension AccountFiles {
         }
     }
 
+    /// A repair that another process is at, or died in.
+    private func repairFindings(
+        of kind: StoreKind,
+        _ path: String
+    ) throws -> [InspectionFinding] {
+        let account = attachment.account
+        guard let repair = try workspace.registry.use({ try $0.recovery(of: account) }),
+            repair.damaged[kind] != nil
+        else { return [] }
+        return [
+            InspectionFinding(
+                code: "repair-unfinished",
+                subject: path,
+                explanation:
+                    "A repair of it has begun and is not at its end (\(repair.phase.rawValue));"
+                    + " the damaged files are kept in damaged/\(repair.folder).",
+                remedy:
+                    "If nobody is at it any more, 'lockkeeper repair \(account)' goes on with it,"
+                    + " and so does whoever opens the account."
+            )
+        ]
+    }
+
     /// Each of our files keeps its log when it is closed.
     private func logFindings(_ path: String) throws -> [InspectionFinding] {
-        guard try FileSystem.status(path) != nil, try FileSystem.status(path + "-wal") == nil
-        else { return [] }
+        guard try StoreFiles(path).hasLostLog() else { return [] }
+        let isBack = try FileSystem.status(StoreFiles(path).log) != nil
         return [
             InspectionFinding(
                 code: "log-missing",
                 subject: path,
-                explanation: "Its log is not there.",
+                explanation: isBack
+                    ? "Its log was not there when it was opened; the one that is there now was made then."
+                    : "Its log is not there.",
                 remedy:
                     "Where another program was the last to close it, the log went into the file and"
-                    + " nothing is lost. Otherwise what stood in it is. Put the file '-wal' back, or: "
-                    + repairRemedy
+                    + " nothing is lost: 'lockkeeper repair \(attachment.account) --accept-log' notes"
+                    + " that. Otherwise what stood in it is lost. "
+                    + (isBack ? "" : "Put the file '-wal' back, or: ") + repairRemedy
             )
         ]
     }
@@ -327,7 +380,8 @@ extension AccountFiles {
         let schemas = workspace.schemas.filter { $0.kind == kind }
         let inspection = StoreInspection(
             migrations: schemas.flatMap(\.migrations),
-            probes: schemas.flatMap { $0.probes(look.account) }
+            probes: schemas.flatMap { $0.probes(look.account) },
+            bootID: workspace.environment.bootID
         )
         let connection = try StoreFile.open(
             path,

@@ -95,6 +95,11 @@ extension LockkeeperError {
         )
     }
 
+    static func remedyForMissingFile(_ account: AccountID) -> String {
+        "Put it back with its '-wal' file, or restore a backup. Where there is none,"
+            + " 'lockkeeper repair \(account) --begin-anew --yes' makes an empty one in its place."
+    }
+
     static func distrusted(
         _ account: AccountID,
         path: String,

@@ -107,7 +107,7 @@ struct LogUpkeep: Sendable {
         _ clock: SystemClock
     ) {
         let paths = workspace.paths.account(directory: record.directory)
-        let log = paths.file(of: kind, number: record.fileNumber(of: kind)) + "-wal"
+        let log = StoreFiles(paths.file(of: kind, number: record.fileNumber(of: kind))).log
         guard let status = try? FileSystem.status(log) else { return }
         let stamp = LogWatch.Stamp(byteCount: status.size, modified: status.modified)
         let step = watch.look(stamp, now: clock.now(), limits: workspace.limits)

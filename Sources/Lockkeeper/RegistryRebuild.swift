@@ -26,7 +26,9 @@ struct RegistryRebuild {
 
     /// - Returns: whether one was lost; where not, the workspace is new.
     func run() throws -> Bool {
-        var contents = RegistryContents(of: try survey())
+        let surveyed = try survey()
+        var contents = RegistryContents(of: surveyed)
+        contents.recoveries = try contents.accounts.compactMap { try recovery(of: $0) }
         let isLost = try !contents.accounts.isEmpty || !remains().isEmpty
         if isLost { contents.rebuiltAt = environment.wallClock.milliseconds() }
         let fresh = paths.registry + ".new"
@@ -59,9 +61,16 @@ struct RegistryRebuild {
     /// The fences of an account's current files, as far as they can be read.
     private func fences(of record: AccountRecord) throws -> [StoreKind: Fence] {
         var fences: [StoreKind: Fence] = [:]
+        let aside = try recovery(of: record)
         for kind in StoreKind.allCases where record.fileNumber(of: kind) > 0 {
-            let path = paths.account(directory: record.directory)
-                .file(of: kind, number: record.fileNumber(of: kind))
+            let account = paths.account(directory: record.directory)
+            let number = record.fileNumber(of: kind)
+            let path =
+                if let aside, aside.damaged[kind] != nil {
+                    account.file(of: kind, number: number, in: aside.folder)
+                } else {
+                    account.file(of: kind, number: number)
+                }
             do {
                 let fence = try fence(in: path)
                 if fence.account == record.id && fence.kind == kind { fences[kind] = fence }
@@ -86,6 +95,37 @@ struct RegistryRebuild {
         // Who wrote it may have died before its sync, and the registry is about to say the same.
         try connection.syncLog()
         return fence
+    }
+
+    /// The recovery of an account that somebody had begun: its current file lies among the damaged ones.
+    /// Where it had come further, what it made is made once more.
+    private func recovery(of record: AccountRecord) throws -> RecoveryIntent? {
+        let account = paths.account(directory: record.directory)
+        guard try FileSystem.status(account.damaged) != nil else { return nil }
+        let folders = try FileSystem.list(account.damaged).filter { $0.hasPrefix("recovery-") }
+        for folder in folders.sorted() {
+            var damaged: [StoreKind: Int64] = [:]
+            var missingLogs: Set<StoreKind> = []
+            for kind in StoreKind.allCases where record.fileNumber(of: kind) > 0 {
+                let number = record.fileNumber(of: kind)
+                let path = account.file(of: kind, number: number, in: folder)
+                guard try FileSystem.status(account.file(of: kind, number: number)) == nil,
+                    try FileSystem.status(path) != nil
+                else { continue }
+                damaged[kind] = number
+                if try StoreFiles(path).hasLostLog() { missingLogs.insert(kind) }
+            }
+            guard !damaged.isEmpty else { continue }
+            return RecoveryIntent(
+                account: record.id,
+                folder: folder,
+                damaged: damaged,
+                missingLogs: missingLogs,
+                phase: .aside,
+                beganAt: environment.wallClock.milliseconds()
+            )
+        }
+        return nil
     }
 
     // MARK: - What there was

@@ -55,7 +55,7 @@ struct SessionBuilder {
                 keeping: &connections
             )
         }
-        let logPath = try files.path(of: .messages) + "-wal"
+        let logPath = StoreFiles(try files.path(of: .messages)).log
         let chores = isReadOnly ? Chores() : Chores(workspace, attachment, logPath: logPath)
         let ending = SessionEnding(wallClock: workspace.wallClock)
         let database = try database(

@@ -30,7 +30,7 @@ extension Workspace {
         try await work { workspace in
             let files = try AccountFiles(id, of: workspace)
             var look = SurroundingsLook(workspace: workspace, files: files)
-            try look.run()
+            look.run()
             return Surroundings(facts: look.facts, findings: look.findings)
         }
     }
@@ -50,13 +50,32 @@ private struct SurroundingsLook {
         self.files = files
     }
 
-    mutating func run() throws {
-        try lookAtFiles()
-        try lookAtDisk()
-        try lookAtMounts()
-        try lookAtLeftovers()
-        try lookAtEngine()
-        try lookAtSyncs()
+    mutating func run() {
+        look { try $0.lookAtFiles() }
+        look { try $0.lookAtDisk() }
+        look { try $0.lookAtMounts() }
+        look { try $0.lookAtLeftovers() }
+        look { try $0.lookAtEngine() }
+        look { try $0.lookAtSyncs() }
+    }
+
+    /// Looks; what cannot be looked at is a finding, and the others are looked at all the same.
+    private mutating func look(_ body: (inout SurroundingsLook) throws -> Void) {
+        do {
+            try body(&self)
+        } catch {
+            let subject = paths.directory
+            let mapped = ErrorMapping.map(error, subject: subject) as? LockkeeperError
+            findings.append(
+                mapped.map { InspectionFinding(notLookedAt: $0) }
+                    ?? InspectionFinding(
+                        code: "not-looked-at",
+                        subject: subject,
+                        explanation: "It cannot be looked at: \(error).",
+                        remedy: "Look at the folder."
+                    )
+            )
+        }
     }
 
     private mutating func note(_ name: String, _ value: String) {
@@ -69,14 +88,7 @@ private struct SurroundingsLook {
         _ explanation: String,
         _ remedy: String
     ) {
-        findings.append(
-            InspectionFinding(
-                code: code,
-                subject: subject,
-                explanation: explanation,
-                remedy: remedy
-            )
-        )
+        findings.append(InspectionFinding(code, subject, explanation, remedy))
     }
 
     // MARK: - Files
@@ -127,6 +139,16 @@ private struct SurroundingsLook {
                 "Take their rights away with 'chmod go-rwx'."
             )
         }
+        let needed: UInt32 = status.kind == .directory ? 0o700 : 0o600
+        if status.kind != .symbolicLink, status.mode & needed != needed {
+            find(
+                "file-mode",
+                path,
+                "Its owner may not read it or write it: its mode is"
+                    + " \(String(status.mode, radix: 8)).",
+                "Give the rights back with 'chmod u+rw', and 'u+rwx' for a folder."
+            )
+        }
         if status.kind == .regular, status.linkCount > 1 {
             find(
                 "file-links",
@@ -147,8 +169,8 @@ private struct SurroundingsLook {
         ]
         for name in try FileSystem.list(paths.directory).sorted() where !known.contains(name) {
             let isCurrent = StoreKind.allCases.contains { kind in
-                let path = "\(kind.rawValue)-\(record.fileNumber(of: kind)).db"
-                return ["", "-wal", "-shm"].contains { name == path + $0 }
+                let files = StoreFiles(paths.file(of: kind, number: record.fileNumber(of: kind)))
+                return files.all.contains("\(paths.directory)/\(name)")
             }
             if isCurrent { continue }
             find(
@@ -161,10 +183,13 @@ private struct SurroundingsLook {
         }
         for (name, folder) in [("backups", paths.backups), ("damaged", paths.damaged)] {
             guard try FileSystem.status(folder) != nil else { continue }
-            let sizes = try FileSystem.list(folder).compactMap {
-                try FileSystem.status("\(folder)/\($0)")?.size
-            }
-            note(name, "\(sizes.count) files with \(sizes.reduce(0, +)) bytes")
+            let size = try Workspace.size(ofTree: folder)
+            let advice =
+                name == "damaged" && size.fileCount > 0
+                ? "; they hold message text, and 'lockkeeper repair \(files.attachment.account)"
+                    + " --discard-damaged --yes' removes them"
+                : ""
+            note(name, "\(size.fileCount) files with \(size.byteCount) bytes\(advice)")
         }
     }
 
@@ -184,7 +209,7 @@ private struct SurroundingsLook {
         let free = try FileSystem.freeBytes(at: paths.directory)
         note("free-bytes", String(free))
         let log = try workspace.databasePaths(of: files.attachment.account).map {
-            try FileSystem.status($0 + "-wal")?.size ?? 0
+            try StoreFiles($0).logByteCount()
         }.reduce(0, +)
         if free < Self.freeByteCountMin + log {
             find(
@@ -238,24 +263,33 @@ private struct SurroundingsLook {
         for pid in Set(members).sorted() { lookAtCopies(in: pid) }
         for kind in StoreKind.allCases {
             let path = try files.path(of: kind)
-            let connection = try StoreFile.open(
-                path,
-                for: .reading,
-                environment: workspace.environment,
-                busyDeadline: workspace.deadlineOfOpening()
-            )
-            defer { try? connection.close() }
-            let select = try connection.prepare(
-                "SELECT owner, max(name), count(*) FROM lk_migration GROUP BY owner ORDER BY owner"
-            )
-            while try select.step() {
-                note(
-                    "schema-\(kind.rawValue)-\(select.string(0))",
-                    "\(select.string(1)), \(select.int64(2)) in all"
-                )
+            do {
+                try lookAtSchema(of: kind, path)
+            } catch {
+                // Why it cannot is found by the inspection of the databases.
+                note("schema-\(kind.rawValue)", "cannot be read")
             }
-            if kind == .messages { try noteDistance(to: connection, path) }
         }
+    }
+
+    private mutating func lookAtSchema(of kind: StoreKind, _ path: String) throws {
+        let connection = try StoreFile.open(
+            path,
+            for: .reading,
+            environment: workspace.environment,
+            busyDeadline: workspace.deadlineOfOpening()
+        )
+        defer { try? connection.close() }
+        let select = try connection.prepare(
+            "SELECT owner, max(name), count(*) FROM lk_migration GROUP BY owner ORDER BY owner"
+        )
+        while try select.step() {
+            note(
+                "schema-\(kind.rawValue)-\(select.string(0))",
+                "\(select.string(1)), \(select.int64(2)) in all"
+            )
+        }
+        if kind == .messages { try noteDistance(to: connection, path) }
     }
 
     /// Two copies of SQLite in one process do not know of each other's locks: closing a file in one takes

@@ -71,12 +71,13 @@ extension Workspace {
         let began = clock.now()
         try finishIntent(deadline: deadline)
         _ = try registry.record(of: id)
+        try requireBackup(path, of: id)
         let (backup, contents) = try usableBackup(path, of: id)
         defer { try? backup.close() }
         let kind = contents.fence.kind
         let attachment = try attach(id)
         let work = ExclusiveWork(workspace: self, attachment: attachment, deadline: deadline)
-        var notes: [String] = []
+        var notes = try interruptedRepair(of: id, kind)
         let account = AccountInfo(try registry.record(of: id))
         let generation = try work.run(proving: StoreKind.allCases, toleratingDamage: true) { now in
             // The other one is copied as it is, so that both have the new generation; where it is
@@ -107,6 +108,67 @@ extension Workspace {
             duration: clock.now().duration(since: began),
             notes: notes
         )
+    }
+
+    /// What is to be said of a repair that had begun and is not at its end.
+    private func interruptedRepair(of id: AccountID, _ kind: StoreKind) throws -> [String] {
+        guard let repair = try registry.use({ try $0.recovery(of: id) }) else { return [] }
+        let paths = paths.account(directory: try registry.record(of: id).directory)
+        let aside = "The damaged files are in \(paths.damaged)/\(repair.folder)."
+        let rest = repair.damaged.keys.filter { $0 != kind }.map(\.rawValue)
+        guard repair.damaged[kind] != nil else {
+            return [
+                "A repair of \(rest.joined(separator: ", ")) has begun and is not at its end:"
+                    + " 'lockkeeper repair \(id)' goes on with it. \(aside)"
+            ]
+        }
+        return [
+            "A repair of these had begun and was not at its end; the backup took its place. \(aside)"
+                + (rest.isEmpty
+                    ? ""
+                    : " 'lockkeeper repair \(id)' goes on with \(rest.joined(separator: ", ")).")
+        ]
+    }
+
+    /// Makes sure that a path names a file that may be a backup, before anything is opened: opening a
+    /// pipe waits for its other end, and closing a file that this process has open as a database takes
+    /// SQLite's locks away.
+    private func requireBackup(_ path: String, of id: AccountID) throws {
+        let refuse = { (explanation: String, remedy: String) in
+            LockkeeperError(
+                .invalidInput,
+                subject: path,
+                explanation: explanation,
+                answer: .fixEnvironment,
+                remedy: "The account is as it was. \(remedy)"
+            )
+        }
+        guard let status = try FileSystem.status(path) else {
+            throw LockkeeperError(
+                .fileMissing,
+                subject: path,
+                explanation: "there is no such backup",
+                answer: .fixEnvironment,
+                remedy: "The account is as it was. Look at the path; backups that are made before"
+                    + " migrations lie in the account's folder 'backups'."
+            )
+        }
+        guard status.kind == .regular else {
+            let what = status.kind == .directory ? "a folder" : "no regular file"
+            throw refuse(
+                "it is \(what), and no backup",
+                "Name a file that 'lockkeeper backup' made."
+            )
+        }
+        if status.size == 0 { throw refuse("it has no bytes", "Use another backup.") }
+        for current in try databasePaths(of: id)
+        where try FileSystem.status(current)?.identity == status.identity {
+            throw refuse(
+                "it is the account's own database, and no backup",
+                "Name a file that 'lockkeeper backup' made; a database that is damaged is mended with"
+                    + " 'lockkeeper repair \(id)'."
+            )
+        }
     }
 
     /// Opens a backup that can be restored. What it holds is one snapshot until it is closed.

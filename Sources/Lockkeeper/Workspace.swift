@@ -36,6 +36,7 @@ public final class Workspace: Sendable {
         var attachments: [AccountID: Weak<AccountAttachment>] = [:]
         var sessions: [FencingToken: Weak<Session>] = [:]
         var host: Weak<Host>?
+        var repairHandler: (@Sendable (RepairReport) -> Void)?
         var isClosed = false
     }
 

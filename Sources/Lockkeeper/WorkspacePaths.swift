@@ -49,6 +49,11 @@ struct WorkspacePaths: Sendable, Hashable {
             "\(directory)/\(kind.rawValue)-\(number).db"
         }
 
+        /// The same file among the damaged ones of a recovery.
+        func file(of kind: StoreKind, number: Int64, in recovery: String) -> String {
+            "\(damaged)/\(recovery)/\(kind.rawValue)-\(number).db"
+        }
+
         /// The number in the name of a file of a kind, or of its log, index or journal; `nil` where
         /// it has another name.
         static func number(in name: String, of kind: StoreKind) -> Int64? {

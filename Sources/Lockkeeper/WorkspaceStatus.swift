@@ -227,7 +227,7 @@ extension Workspace {
             environment: environment,
             busyDeadline: patience
         )
-        return (reader, try FileSystem.status(path + "-wal")?.size ?? 0)
+        return (reader, try StoreFiles(path).logByteCount())
     }
 
     /// Longer than any healthy transaction keeps a reader from opening.

@@ -22,6 +22,9 @@ protocol Command: Sendable {
     /// nothing away. It then has the option `--yes`, and is asked for on a terminal without it.
     static var destroys: String? { get }
 
+    /// What this command line takes away, where only some of its options do; ``destroys`` else.
+    var loss: String? { get }
+
     /// Whether the help leaves it out: other commands of the program start it.
     static var isHidden: Bool { get }
 
@@ -41,6 +44,7 @@ extension Command {
     static var awaitedSignals: [Signal] { [] }
     static var destroys: String? { nil }
     static var isHidden: Bool { false }
+    var loss: String? { Self.destroys }
 
     /// Every option that it understands beside the global ones.
     static var allOptions: [OptionSpecification] {

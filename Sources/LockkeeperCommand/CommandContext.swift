@@ -70,6 +70,10 @@ struct CommandContext: Sendable {
             schemas: [.messages, .state],
             limits: limits
         )
+        workspace.onFinishedRepair { [console] report in
+            console.log("a repair that a process died in was brought to its end", .warning)
+            for line in report.lines { console.log(terminalText(line), .warning) }
+        }
         if workspace.hasRebuiltRegistry {
             console.log(
                 "the registry of \(terminalText(root)) was lost and has been made anew of the accounts'"

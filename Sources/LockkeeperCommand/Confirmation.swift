@@ -7,17 +7,18 @@ enum Confirmation {
     ///
     /// - Throws: ``UsageError`` where nobody can be asked, ``CommandError`` where the answer is another.
     static func require(
-        for command: any Command.Type,
+        for command: any Command,
         in context: CommandContext
     ) throws {
-        guard let loss = command.destroys, !context.options.isConfirmed else { return }
+        guard let loss = command.loss, !context.options.isConfirmed else { return }
         let input = try? StandardInput.open()
         // A program that reads JSON is nobody to ask, even where a terminal is at hand.
         guard let input, input.isTerminal, context.console.isErrorStreamShown,
             !context.options.isJSON
         else {
+            let name = type(of: command).name
             throw UsageError(
-                "\(loss) Give --yes if that is meant. See 'lockkeeper \(command.name) --help'."
+                "\(loss) Give --yes if that is meant. See 'lockkeeper \(name) --help'."
             )
         }
         context.console.show("\(loss) Really? [y/N] ")

@@ -53,7 +53,7 @@ struct Program {
         let context = CommandContext(console: console, options: options)
         return CommandThread.run {
             do {
-                try Confirmation.require(for: type(of: command), in: context)
+                try Confirmation.require(for: command, in: context)
                 return try await command.run(in: context)
             } catch {
                 return ending(error, context)

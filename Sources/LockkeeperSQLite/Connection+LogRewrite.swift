@@ -39,6 +39,16 @@ extension Connection {
         return true
     }
 
+    /// How many frames the log has, by its index: what stands behind them in the file is not read. The
+    /// connection must have read once.
+    ///
+    /// - Throws: ``SQLiteError`` where the index cannot be mapped.
+    package func indexedFrameCount() throws(SQLiteError) -> Int {
+        try core.requireUsable(.rewriteLog)
+        let database = try filePointer(SQLITE_FCNTL_FILE_POINTER)
+        return try LogIndex(of: database, failing: logFailure).frameCount
+    }
+
     /// Moves bytes in pieces as SQLite itself does, at most a page's: the VFS for Unix writes no piece
     /// of 128 KiB or more whole (`seekAndWriteFd` in os_unix.c).
     private func transfer(
@@ -127,9 +137,11 @@ extension Connection {
 }
 
 /// The chain of checksums that runs through the log: each frame's covers all before it.
-enum LogChecksum {
-    static let headerByteCount = 32
-    static let frameHeaderByteCount = 24
+package enum LogChecksum {
+    /// Bytes of the log's own header.
+    package static let headerByteCount = 32
+    /// Bytes of a frame before its page.
+    package static let frameHeaderByteCount = 24
 
     /// The checksum of the last frame; `nil` where a frame's own is not what it should be.
     static func ofLastFrame(
@@ -158,7 +170,10 @@ enum LogChecksum {
         return sum
     }
 
-    private static func add(
+    /// Carries a checksum over some bytes, a multiple of eight.
+    ///
+    /// - Parameter isBigEndian: the order of bytes that the log's header names.
+    package static func add(
         _ bytes: UnsafeRawBufferPointer,
         _ range: Range<Int>,
         _ isBigEndian: Bool,

@@ -16,7 +16,7 @@ struct FileWatch {
     /// - Throws: ``StorageError/fileReplaced(path:)`` when one is missing already.
     init(path: String) throws(StorageError) {
         var files: [(path: String, identity: FileIdentity)] = []
-        for path in [path, path + "-wal", path + "-shm"] {
+        for path in StoreFiles(path).open {
             guard let identity = try Self.identity(path) else { throw .fileReplaced(path: path) }
             files.append((path, identity))
         }
@@ -50,7 +50,7 @@ struct FileWatch {
     ///
     /// - Throws: ``StorageError/fileReplaced(path:)``.
     static func checkIndex(of path: String) throws(StorageError) {
-        let index = path + "-shm"
+        let index = StoreFiles(path).index
         let status = try system { () throws(SystemCallError) in try FileSystem.status(index) }
         guard let status, isCut(status), IndexUse.isInUse(status.identity) else { return }
         throw .fileReplaced(path: index)

@@ -11,6 +11,8 @@ package struct RegistryContents: Sendable, Hashable {
     package var generation = Generation(0)
     /// What is to be finished.
     package var intent: SwitchIntent?
+    /// The recoveries that are to be gone on with.
+    package var recoveries: [RecoveryIntent] = []
     /// When it was made because another one was lost, in milliseconds since 1970; for people.
     package var rebuiltAt: Int64?
 
@@ -27,6 +29,7 @@ extension Registry {
             for record in contents.accounts { try insert(record) }
             for removal in contents.removals { try insert(removal) }
             if let intent = contents.intent { try write(intent) }
+            for recovery in contents.recoveries { try write(recovery) }
             try raiseCounter(to: contents.generation)
             try sqlite { () throws(SQLiteError) in
                 let update = try connection.statement("UPDATE lk_workspace SET rebuilt_at = ?1")

@@ -118,7 +118,8 @@ extension Registry {
         }
     }
 
-    private func write(_ recovery: RecoveryIntent) throws(StorageError) {
+    /// Writes the row of a recovery.
+    func write(_ recovery: RecoveryIntent) throws(StorageError) {
         let insert = try prepare(
             "INSERT OR REPLACE INTO lk_recovery VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)"
         )

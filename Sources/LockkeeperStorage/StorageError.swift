@@ -14,6 +14,9 @@ package enum StorageError: Error, Sendable, CustomStringConvertible {
     case fileExists(path: String)
     /// Thrown when the file that is to be opened is not there.
     case fileMissing(path: String)
+    /// Thrown when a database file has no bytes. SQLite would take it for an empty one, and remove the
+    /// log, in which much of what it held may stand.
+    case emptied(path: String)
     /// Thrown when a file is no database, or is none of ours; `reason` is the rest of a sentence.
     case notAStore(path: String, reason: String)
     /// Thrown when a store has no fence row, or one that makes no sense.
@@ -78,7 +81,7 @@ package enum StorageError: Error, Sendable, CustomStringConvertible {
     /// Whether the file is damaged or no store.
     package var isDamage: Bool {
         switch self {
-        case .notAStore, .fenceMissing, .wrongAccount, .logDamaged: true
+        case .emptied, .notAStore, .fenceMissing, .wrongAccount, .logDamaged: true
         case .sqlite(let error):
             [.notADatabase, .corrupt].contains { $0 ~= error.code } || error.code.isUnreadable
         case .migrationFailed(_, _, let cause):
@@ -112,6 +115,8 @@ package enum StorageError: Error, Sendable, CustomStringConvertible {
         case .system(let error): error.description
         case .fileExists(let path): "\(path) exists already"
         case .fileMissing(let path): "\(path) is not there"
+        case .emptied(let path):
+            "\(path) has no bytes any more; what stands in its log can be saved"
         case .notAStore(let path, let reason): "\(path) is no store: \(reason)"
         case .fenceMissing(let path): "\(path) does not say who may write it"
         case .wrongAccount(let path, let expected, let found):

@@ -29,21 +29,32 @@ package enum StoreFile {
         case maintaining
     }
 
-    /// Opens a store that is there.
+    /// Opens a store that is there. Where its log is missing that is written down first, because SQLite
+    /// makes another one (``StoreFiles/hasLostLog()``).
     ///
-    /// - Throws: ``StorageError/fileMissing(path:)`` when it is not there;
+    /// - Parameter isNew: whether the caller has made it just now, and no log yet.
+    /// - Throws: ``StorageError/emptied(path:)``; ``StorageError/fileMissing(path:)`` when it is not there;
     ///   ``StorageError/notAStore(path:reason:)`` when the file is no database or cannot have a
     ///   write-ahead log; what SQLite throws.
     package static func open(
         _ path: String,
         for purpose: Purpose,
         environment: StoreEnvironment,
-        busyDeadline: Deadline
+        busyDeadline: Deadline,
+        isNew: Bool = false
     ) throws(StorageError) -> Connection {
-        let connection = try connect(path, purpose, environment, busyDeadline)
-        try reading(path) { () throws(SQLiteError) in try configure(connection) }
-        try requireLog(connection, path: path, setting: purpose != .reading)
-        return connection
+        if isNew {
+            let connection = try connect(path, purpose, environment, busyDeadline, isNew: true)
+            try reading(path) { () throws(SQLiteError) in try configure(connection) }
+            try requireLog(connection, path: path, setting: purpose != .reading)
+            return connection
+        }
+        return try notingMissingLog(of: path) { () throws(StorageError) in
+            let connection = try connect(path, purpose, environment, busyDeadline)
+            try reading(path) { () throws(SQLiteError) in try configure(connection) }
+            try requireLog(connection, path: path, setting: purpose != .reading)
+            return connection
+        }
     }
 
     /// Makes a new store: the file, its log, the schema, the fence, all of it durable before this
@@ -63,7 +74,7 @@ package enum StoreFile {
         busyDeadline: Deadline
     ) throws(StorageError) {
         try reserve(path)
-        let connection = try connect(path, .maintaining, environment, busyDeadline)
+        let connection = try connect(path, .maintaining, environment, busyDeadline, isNew: true)
         try sqlite { () throws(SQLiteError) in
             try connection.execute("PRAGMA page_size = 4096")
             try configure(connection)
@@ -98,17 +109,39 @@ package enum StoreFile {
         environment: StoreEnvironment,
         busyDeadline: Deadline
     ) throws(StorageError) -> Connection {
-        let connection = try connect(path, .maintaining, environment, busyDeadline)
-        // Before the first reading, which some pragmas of the configuration are: then SQLite takes the
-        // lock of the whole file, and keeps the log's index in its own memory.
-        try reading(path) { () throws(SQLiteError) in
-            try connection.enable(.noCheckpointOnClose)
-            try connection.execute("PRAGMA locking_mode = EXCLUSIVE")
-            try configure(connection)
+        try notingMissingLog(of: path) { () throws(StorageError) in
+            let connection = try connect(path, .maintaining, environment, busyDeadline)
+            // Before the first reading, which some pragmas of the configuration are: then SQLite takes
+            // the lock of the whole file, and keeps the log's index in its own memory.
+            try reading(path) { () throws(SQLiteError) in
+                try connection.enable(.noCheckpointOnClose)
+                try connection.execute("PRAGMA locking_mode = EXCLUSIVE")
+                try configure(connection)
+            }
+            try requireLog(connection, path: path, setting: false)
+            _ = try Fence.read(from: connection, path: path)
+            return connection
         }
-        try requireLog(connection, path: path, setting: false)
-        _ = try Fence.read(from: connection, path: path)
-        return connection
+    }
+
+    /// Opens a store, after it was written down that its log is missing, where it is. Where none was made
+    /// then, because the store could not be opened or is in another mode, there is nothing to remember.
+    private static func notingMissingLog(
+        of path: String,
+        _ open: () throws(StorageError) -> Connection
+    ) throws(StorageError) -> Connection {
+        let files = StoreFiles(path)
+        let isNoted = try files.noteMissingLog()
+        do throws(StorageError) {
+            return try open()
+        } catch {
+            if isNoted {
+                try system { () throws(SystemCallError) in
+                    if try FileSystem.status(files.log) == nil { _ = try files.forgetMissingLog() }
+                }
+            }
+            throw error
+        }
     }
 
     /// Makes a new store of what a connection reads, under another name for life and a generation of
@@ -128,7 +161,7 @@ package enum StoreFile {
     ) throws(StorageError) {
         try reserve(path)
         // Its own rollback journal makes the copy durable: SQLite syncs the file and its folder.
-        let copy = try connect(path, .maintaining, environment, busyDeadline)
+        let copy = try connect(path, .maintaining, environment, busyDeadline, isNew: true)
         try sqlite { () throws(SQLiteError) in
             try copy.execute("PRAGMA synchronous = EXTRA")
             try source.copy(into: copy)
@@ -138,7 +171,8 @@ package enum StoreFile {
             path,
             for: .maintaining,
             environment: environment,
-            busyDeadline: busyDeadline
+            busyDeadline: busyDeadline,
+            isNew: true
         )
         try Fence.renew(connection, path: path, as: store, at: generation, state)
         try sqlite { () throws(SQLiteError) in
@@ -161,8 +195,21 @@ package enum StoreFile {
             if ResultCode.notADatabase ~= error.code {
                 throw .notAStore(path: path, reason: "it is no database")
             }
-            throw .sqlite(error)
+            throw named(error, path)
         }
+    }
+
+    /// SQLite's error; where the kernel refused to open one of a store's files, with that file's name.
+    private static func named(_ error: SQLiteError, _ path: String) -> StorageError {
+        guard .cannotOpen ~= error.code, error.systemError != 0 else { return .sqlite(error) }
+        let refused = StoreFiles(path).open.first { file in
+            guard let status = try? FileSystem.status(file) else { return false }
+            let isOwn = status.userID == Environment.userID
+            let needed: UInt32 = isOwn ? 0o600 : 0o006
+            return status.mode & needed != needed
+        }
+        let errno = Errno(rawValue: error.systemError)
+        return .system(SystemCallError(call: .open, errno: errno, path: refused ?? path))
     }
 
     /// Takes a file's name, which only one process can do, with the permissions that SQLite then
@@ -176,13 +223,20 @@ package enum StoreFile {
         }
     }
 
+    /// Opens a file with SQLite.
+    ///
+    /// - Parameter isNew: whether it is a file that the caller has made just now, without bytes and
+    ///   without a log.
+    /// - Throws: as ``open(_:for:environment:busyDeadline:)``, and ``StorageError/emptied(path:)``.
     static func connect(
         _ path: String,
         _ purpose: Purpose,
         _ environment: StoreEnvironment,
-        _ busyDeadline: Deadline
+        _ busyDeadline: Deadline,
+        isNew: Bool = false
     ) throws(StorageError) -> Connection {
         try FileWatch.checkIndex(of: path)
+        if !isNew { try StoreFiles(path).requireBytes() }
         let tracker = WriteTracker { isLeftOut($0, environment) }
         do throws(SQLiteError) {
             return try Connection(
@@ -201,7 +255,7 @@ package enum StoreFile {
             {
                 throw .fileMissing(path: path)
             }
-            throw .sqlite(error)
+            throw named(error, path)
         }
     }
 
@@ -229,12 +283,21 @@ package enum StoreFile {
         )
     }
 
-    /// SQLite answers with the mode that it is in, whether it took ours or not.
+    /// SQLite answers with the mode that it is in, whether it took ours or not. A store that another
+    /// program has put into another mode has no log, and has lost none.
     private static func requireLog(
         _ connection: Connection,
         path: String,
         setting: Bool
     ) throws(StorageError) {
+        let found = try reading(path) { () throws(SQLiteError) in
+            try connection.value("PRAGMA journal_mode")
+        }
+        if found != "wal" {
+            try system { () throws(SystemCallError) in
+                _ = try StoreFiles(path).forgetMissingLog()
+            }
+        }
         let mode = try reading(path) { () throws(SQLiteError) in
             try connection.value(setting ? "PRAGMA journal_mode = WAL" : "PRAGMA journal_mode")
         }

@@ -1,5 +1,5 @@
 import LockkeeperDomain
-import LockkeeperPlatform
+package import LockkeeperPlatform
 package import LockkeeperSQLite
 
 /// Looks whether a store is what it should be, and changes nothing.
@@ -53,6 +53,9 @@ package struct StoreInspection: Sendable {
                 || code.hasPrefix("commit-log.")
         }
 
+        /// Whether it says that commits stand behind a damaged place of the log.
+        package var isOfLog: Bool { code == StoreInspection.damagedLog }
+
         /// Whether it says that something could not be looked at, for a reason that is no damage.
         package var isOfEnvironment: Bool { code == "file.unavailable" }
 
@@ -79,17 +82,24 @@ package struct StoreInspection: Sendable {
     }
 
     private static let pendingMigration = "schema.pending"
+    private static let damagedLog = "file.log"
 
     private static let keepFiles =
         "repair the account, which deletes nothing; until then leave its files as they are"
 
     private let migrator: Migrator
     private let probes: [Probe]
+    private let bootID: BootID?
 
     /// An inspection of a store with some migrations above this room's own.
-    package init(migrations: [Migration], probes: [Probe] = []) {
+    ///
+    /// - Parameter bootID: the run of the kernel, where the store's log is looked at as well. One that was
+    ///   last written under another run may have been cut by a loss of power, and nothing tells that from
+    ///   damage: what SQLite reads of it counts then.
+    package init(migrations: [Migration], probes: [Probe] = [], bootID: BootID? = nil) {
         self.migrator = Migrator(Migration.store + migrations)
         self.probes = probes
+        self.bootID = bootID
     }
 
     /// Looks at a store, in as many snapshots as keep each of them short.
@@ -120,6 +130,20 @@ package struct StoreInspection: Sendable {
         try look(into: &findings, at: "lk_migration", connection, pace) {
             try migrator.pending(in: connection).map(Self.missing)
         }
+        if let fence, fence.bootID == bootID,
+            try hasLostCommits(fence, connection, path, level)
+        {
+            findings.append(
+                Finding(
+                    code: Self.damagedLog,
+                    subject: StoreFiles(path).log,
+                    explanation:
+                        "commits stand behind a damaged place of the log, where nobody reads"
+                        + " them",
+                    remedy: Self.keepFiles
+                )
+            )
+        }
         guard level >= .quick else { return findings }
         if let fence { try lookAtLog(into: &findings, fence, connection, pace) }
         if level == .deep {
@@ -133,6 +157,50 @@ package struct StoreInspection: Sendable {
             try look(into: &findings, at: path, connection, pace) { try probe.look(connection) }
         }
         return findings
+    }
+
+    /// Whether the log has commits that are newer than what is read of the store. Where that may be is
+    /// looked at twice: others write the log meanwhile.
+    private func hasLostCommits(
+        _ fence: Fence,
+        _ connection: Connection,
+        _ path: String,
+        _ level: Level
+    ) throws(StorageError) -> Bool {
+        let log = StoreFiles(path).log
+        if level == .open, try !mayHaveLostCommits(connection, log) { return false }
+        for _ in 1...2 {
+            let behind = try system { () throws(SystemCallError) in
+                try LogFrames(of: log).newestCommitBehind
+            }
+            guard let behind else { return false }
+            do throws(SQLiteError) {
+                let newest = try connection.value("SELECT max(number) FROM lk_commit")?.integer
+                if behind <= newest ?? fence.floor.rawValue { return false }
+            } catch {
+                // The other looks say what is the matter.
+                return false
+            }
+        }
+        return true
+    }
+
+    /// The same at a glance: whether there is anything behind what the log's index names. Who writes just
+    /// now stands there for a moment.
+    private func mayHaveLostCommits(
+        _ connection: Connection,
+        _ log: String
+    ) throws(StorageError) -> Bool {
+        for _ in 1...3 {
+            let count = try sqlite { () throws(SQLiteError) in try connection.indexedFrameCount() }
+            let hasMore = try system { () throws(SystemCallError) in
+                try LogFrames.mayHaveMore(than: count, in: log)
+            }
+            if !hasMore { return false }
+            let now = try sqlite { () throws(SQLiteError) in try connection.indexedFrameCount() }
+            if now == count { return true }
+        }
+        return false
     }
 
     private func lookAtTables(

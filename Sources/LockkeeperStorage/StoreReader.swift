@@ -15,7 +15,7 @@ package final class StoreReader {
     package let store: StoreIdentity
 
     /// The file to which every commit is written.
-    package var logPath: String { path + "-wal" }
+    package var logPath: String { StoreFiles(path).log }
 
     private let path: String
     private let environment: StoreEnvironment

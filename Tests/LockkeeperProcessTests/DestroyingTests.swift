@@ -10,6 +10,7 @@ struct DestroyingTests {
         "account remove": ["alice"],
         "inbox drop": ["packet"],
         "quarantine drop": ["1"],
+        "repair": ["alice", "--discard-damaged"],
         "restore": ["file"],
         "secrets delete": ["token"],
     ]

@@ -1,7 +1,9 @@
 import Lockkeeper
 import LockkeeperDomain
 import LockkeeperPlatform
+import LockkeeperSQLite
 import LockkeeperSimulation
+import LockkeeperTestSupport
 import Testing
 
 private let isWholeRun = Environment.variable("LOCKKEEPER_TEST_ALL") != nil
@@ -27,6 +29,14 @@ private final class SmallDisk {
     }
 
     func free() throws { try FileSystem.remove(path + "/ballast") }
+
+    /// Mounts the workspace over itself, read-only: what is open stays as it is.
+    func bindReadOnly() throws {
+        try Self.run("mount", "--bind", path + "/w", path + "/w")
+        try Self.run("mount", "-o", "remount,ro,bind", path + "/w")
+    }
+
+    func unbind() throws { try Self.run("umount", "-l", path + "/w") }
 
     func remount(_ mode: String) throws { try Self.run("mount", "-o", "remount,\(mode)", path) }
 
@@ -254,6 +264,7 @@ struct FullDiskTests {
         try disk.remount("ro")
         let refused = try await CommandRunner.run(["ingest"] + arguments, input: line)
         #expect(refused.status == .exited(77), "\(refused.errorText)")
+        #expect(refused.errorText.contains("mounted read-only"), "\(refused.errorText)")
         try disk.remount("rw")
         let limited = try await CommandRunner.limited(["ingest"] + arguments, input: line)
         #expect(limited.status == .exited(74), "\(limited.errorText)")
@@ -265,14 +276,148 @@ struct FullDiskTests {
     }
 }
 
+extension FullDiskTests {
+    /// A workspace on a small disk whose messages have a page of rubbish.
+    private func damaged(_ disk: SmallDisk) async throws -> (root: String, path: String) {
+        let root = disk.path + "/w"
+        let added = try await CommandRunner.run(
+            ["account", "add", "alice", "--activate", "--root", root]
+        )
+        try #require(added.status == .exited(0), "\(added.errorText)")
+        let lines = (1...200).flatMap { line($0, byteCount: 500) }
+        let stored = try await CommandRunner.run(["ingest", "--root", root], input: lines)
+        try #require(stored.status == .exited(0), "\(stored.errorText)")
+        let path = root + "/accounts/alice/messages-1.db"
+        let connection = try openWithSQLiteAlone(path)
+        _ = try connection.checkpoint(.truncate)
+        let count = try connection.value("PRAGMA page_count")?.integer ?? 0
+        try connection.close()
+        let rubbish = [UInt8](repeating: 0xa5, count: 4096)
+        try FileDescriptor(opening: path, [.readWrite]).write(rubbish, at: (count / 2) * 4096)
+        return (root, path)
+    }
+
+    /// Everything in the account's folder that a repair may touch.
+    private func files(_ root: String) throws -> [String: [UInt8]] {
+        let folder = root + "/accounts/alice"
+        let names = try FileSystem.list(folder).filter { name in
+            (name.contains(".db") && !name.hasSuffix("-shm")) || name == "damaged"
+        }
+        return try Dictionary(
+            uniqueKeysWithValues: names.map { name in
+                (name, name == "damaged" ? [] : try FileSystem.contents(of: "\(folder)/\(name)"))
+            }
+        )
+    }
+
+    // B84
+    @Test("a repair on a full disk says so and moves nothing")
+    func repairOnFullDisk() async throws {
+        let disk = try SmallDisk()
+        let (root, _) = try await damaged(disk)
+        let before = try files(root)
+        try disk.fill(leaving: 100_000)
+        let repair = try await CommandRunner.run(["repair", "alice", "--root", root])
+        #expect(repair.status == .exited(74), "\(repair.lines)")
+        #expect(repair.errorText.contains("Nothing was changed. Free space"), "\(repair.errorText)")
+        #expect(try files(root) == before)
+    }
+
+    // B84
+    @Test(
+        "a repair without descriptors or rights says so and changes nothing, or is gone on with",
+        .enabled(if: Self.hasOtherUser)
+    )
+    func repairRefused() async throws {
+        let folder = try TemporaryFolder()
+        let disk = try SmallDisk()
+        let (source, _) = try await damaged(disk)
+        // An 8 MiB disk has no room for a repair.
+        let root = folder.path("w")
+        #expect(
+            try ChildProcess(program: "cp", arguments: ["-a", source, root]).wait() == .exited(0)
+        )
+        let before = try files(root)
+        let refused = try await CommandRunner.asOther(["repair", "alice", "--root", root])
+        #expect(refused.status == .exited(77), "\(refused.errorText) \(refused.lines)")
+        #expect(try files(root) == before)
+        var refusedCount = 0
+        for limit in stride(from: 8, through: 44, by: 4) {
+            let repair = try await CommandRunner.limited(
+                ["repair", "alice", "--root", root],
+                input: "",
+                descriptorCount: limit
+            )
+            if [.exited(0), .exited(1)].contains(repair.status) { break }
+            refusedCount += 1
+            #expect(repair.status == .exited(74), "\(limit): \(repair.errorText)")
+            #expect(repair.errorText.contains("open files"), "\(limit): \(repair.errorText)")
+        }
+        #expect(refusedCount > 0)
+        let export = try await CommandRunner.run(["export", "--root", root])
+        #expect(export.status == .exited(0), "\(export.errorText)")
+        #expect(export.lines.count > 150 && export.lines.count <= 200)
+        let check = try await CommandRunner.run(["check", "--deep", "--root", root])
+        #expect(check.status == .exited(0), "\(check.lines)")
+    }
+
+    private static var hasOtherUser: Bool {
+        (try? FileSystem.status("/usr/bin/setpriv")) != nil
+    }
+
+    @Test(
+        "a mount that becomes read-only under an open session stops nothing that is open, and is told to who comes"
+    )
+    func readOnlyBind() async throws {
+        let disk = try SmallDisk()
+        let root = disk.path + "/w"
+        let app = try await Workspace.openApart(at: root, name: "app")
+        try await app.addAccount("alice")
+        let alice = try await app.activate("alice")
+        try await alice.database.write {
+            try $0.execute("CREATE TABLE entry (id INTEGER PRIMARY KEY, text TEXT)")
+        }
+        try await insert(0..<3, alice)
+        try disk.bindReadOnly()
+        defer { try? disk.unbind() }
+        let refused = try await CommandRunner.run(["export", "--account", "alice", "--root", root])
+        #expect(refused.status == .exited(77), "\(refused.errorText)")
+        #expect(refused.errorText.contains("mounted read-only"), "\(refused.errorText)")
+        var stored = 3
+        do {
+            try await insert(3..<6, alice)
+            stored = 6
+        } catch let error as LockkeeperError {
+            #expect([.permissionDenied, .ioFailed].contains(error.code), "\(error)")
+        }
+        try disk.unbind()
+        await app.close()
+        let after = try await Workspace.openApart(at: root, name: "after")
+        #expect(try await rows(after.session("alice")) == Set(0..<stored))
+        #expect(try await after.inspect("alice").isEmpty)
+        await after.close()
+    }
+}
+
 extension CommandRunner {
+    /// Runs the program as a user to whom nothing belongs.
+    fileprivate static func asOther(_ arguments: [String]) async throws -> Result {
+        let command = try RunningCommand(
+            ["--reuid=65534", "--clear-groups", program] + arguments,
+            program: "/usr/bin/setpriv"
+        )
+        command.closeInput()
+        return await command.end()
+    }
+
     /// Runs the program with hardly any descriptors.
     fileprivate static func limited(
         _ arguments: [String],
-        input: String
+        input: String,
+        descriptorCount: Int = 9
     ) async throws -> Result {
         let command = try RunningCommand(
-            ["-c", "ulimit -n 9; exec \"$0\" \"$@\"", program] + arguments,
+            ["-c", "ulimit -n \(descriptorCount); exec \"$0\" \"$@\"", program] + arguments,
             program: "/bin/sh"
         )
         command.send(Array(input.utf8), lineCount: 0)

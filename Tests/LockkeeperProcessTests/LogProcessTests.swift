@@ -112,12 +112,18 @@ struct LogProcessTests {
         program.send(Array("\n".utf8))
         _ = await program.end()
         // It was the last to close, and took the log away. That nothing was lost with it nobody can
-        // see, so it is said, until somebody opens the account again.
+        // see, so it is said until a person says it.
         let after = try await workspace.run(["check", "--json"])
         #expect(after.status == .exited(1), "\(after.errorText)")
         let codes = try after.lines.map { try PrintedObject($0).string("code") }
         #expect(codes == ["log-missing"])
         #expect(try await workspace.ingest(messages(11...11)).status == .exited(0))
+        #expect(try await workspace.run(["check"]).status == .exited(1))
+        let accepted = try await workspace.run(["repair", "alice", "--accept-log"])
+        #expect(accepted.status == .exited(0), "\(accepted.errorText)")
+        #expect(
+            accepted.lines == ["account alice: the missing log of messages is no finding any more"]
+        )
         try await workspace.expectSound()
     }
 

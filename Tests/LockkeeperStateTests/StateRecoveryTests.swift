@@ -148,6 +148,8 @@ struct StateRecoveryTests {
             let repaired = try openWithSQLiteAlone(file)
             try repaired.execute("DELETE FROM lk_migration WHERE name = '999912312359_far'")
             try repaired.close()
+            // That a log was missing was written down on the way.
+            #expect(try await next.acceptMissingLogs(of: "alice") == [.messages])
         }
     }
 }

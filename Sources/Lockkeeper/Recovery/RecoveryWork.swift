@@ -78,13 +78,7 @@ struct RecoveryWork {
         try FileSystem.makeDirectory(paths.damaged, mode: 0o700)
         try FileSystem.makeDirectory(folder, mode: 0o700)
         for (kind, number) in intent.damaged {
-            // The database first: a log without one is no store, and nobody makes one of it.
-            for suffix in ["", "-wal", "-shm", "-journal"] {
-                let path = paths.file(of: kind, number: number) + suffix
-                guard try FileSystem.status(path) != nil else { continue }
-                let name = path.dropFirst(paths.directory.count + 1)
-                try FileSystem.rename(path, to: "\(folder)/\(name)")
-            }
+            try StoreFiles(paths.file(of: kind, number: number)).move(to: folder)
         }
         try FileSystem.syncDirectory(folder)
         try FileSystem.syncDirectory(paths.damaged)
@@ -92,9 +86,7 @@ struct RecoveryWork {
     }
 
     private func damagedPath(_ kind: StoreKind, _ intent: RecoveryIntent) -> String {
-        let path = attachment.paths.file(of: kind, number: intent.damaged[kind] ?? 0)
-        return "\(attachment.paths.damaged)/\(intent.folder)"
-            + path.dropFirst(attachment.paths.directory.count)
+        attachment.paths.file(of: kind, number: intent.damaged[kind] ?? 0, in: intent.folder)
     }
 
     private func reserveGeneration() throws -> Generation {
@@ -123,7 +115,8 @@ struct RecoveryWork {
                 at: generation,
                 record.state
             )
-            if report == nil { try remove(path) }
+            // The damaged set has everything that it held.
+            if report == nil { try StoreFiles(path).remove() }
             made.reports[kind] = report
             return report != nil
         }
@@ -137,7 +130,7 @@ struct RecoveryWork {
     ) throws {
         // Where a copy with new indexes was not sound.
         if let number = made.numbers[kind] {
-            try remove(attachment.paths.file(of: kind, number: number))
+            try StoreFiles(attachment.paths.file(of: kind, number: number)).remove()
         }
         made.reports[kind] = try withSource(kind, intent) { source in
             let path = try newFile(kind, &made)
@@ -180,11 +173,11 @@ struct RecoveryWork {
         let path = damagedPath(kind, intent)
         let backups = AccountBackups(workspace: workspace, paths: attachment.paths)
         let names = try backups.names().filter { $0.kind == kind }.sorted { $0.madeAt > $1.madeAt }
-        let pages = DamagedStore.FirstPages(
+        let schemas = DamagedStore.Schemas(
             backups: names.map { "\(attachment.paths.backups)/\($0.text)" },
             makeFresh: { try makeEmpty(kind, at: $0) }
         )
-        let source = try DamagedStore.open(path, pages, workspace.environment)
+        let source = try DamagedStore.open(path, schemas, workspace.environment)
         let result = Result { try body(source) }
         try source?.close()
         return try result.get()
@@ -223,11 +216,6 @@ struct RecoveryWork {
         let number = try attachment.nextFileNumber(of: kind, after: record.fileNumber(of: kind))
         made.numbers[kind] = number
         return attachment.paths.file(of: kind, number: number)
-    }
-
-    /// Takes away what was made and is of no use; the damaged set has everything that it held.
-    private func remove(_ path: String) throws {
-        for suffix in ["", "-wal", "-shm", "-journal"] { try FileSystem.remove(path + suffix) }
     }
 
     // MARK: - Publishing

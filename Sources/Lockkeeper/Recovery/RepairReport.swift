@@ -10,8 +10,11 @@ public struct RepairReport: Sendable, Hashable {
         case nothingFound
         /// The account has new files, with what could be saved.
         case repaired
-        /// Another process was faster.
+        /// Another process has repaired it meanwhile, or died after its repair was published: what it
+        /// reported is told.
         case repairedByAnother
+        /// Another process has put other files in their place meanwhile, which a restore does.
+        case replacedByAnother
     }
 
     /// How it ended.
@@ -27,8 +30,16 @@ public struct RepairReport: Sendable, Hashable {
     /// What became of each database that was damaged.
     package let databases: [SalvageReport]
 
+    /// What another process reported, and whether it lost nothing.
+    private var told: Told?
+
+    private struct Told: Hashable {
+        let lines: [String]
+        let isWhole: Bool
+    }
+
     /// Whether nothing was lost that was ever committed, as far as can be known.
-    public var isWhole: Bool { databases.allSatisfy(\.isWhole) }
+    public var isWhole: Bool { told?.isWhole ?? databases.allSatisfy(\.isWhole) }
 
     /// What was set back, so that the server is asked again: streams that are to be synced from the
     /// start, as sentences.
@@ -38,7 +49,13 @@ public struct RepairReport: Sendable, Hashable {
     public var lines: [String] {
         switch outcome {
         case .nothingFound: return ["account \(account): nothing is damaged"]
-        case .repairedByAnother: return ["account \(account): another process has repaired it"]
+        case .repairedByAnother:
+            return ["account \(account): another process has repaired it"] + (told?.lines ?? [])
+        case .replacedByAnother:
+            return [
+                "account \(account): another process has put other files in the place of these, as a"
+                    + " restore does; 'lockkeeper check' says how they are"
+            ]
         case .repaired:
             return ["account \(account) is repaired, generation \(generation ?? Generation(0))"]
                 + databases.flatMap(\.lines)
@@ -52,6 +69,60 @@ public struct RepairReport: Sendable, Hashable {
         generation = nil
         folder = nil
         databases = []
+    }
+
+    /// What another process has done to an account's files: the newest report beside damaged files tells
+    /// whether that was a repair.
+    ///
+    /// - Throws: what the kernel throws.
+    init(of record: AccountRecord, in paths: WorkspacePaths.Account) throws {
+        account = record.id
+        generation = nil
+        databases = []
+        let names =
+            try FileSystem.status(paths.damaged) == nil ? [] : FileSystem.list(paths.damaged)
+        for name in names where name.hasPrefix("recovery-") {
+            let folder = "\(paths.damaged)/\(name)"
+            guard let bytes = try? FileSystem.contents(of: "\(folder)/report.json"),
+                let fields = Fields(bytes), fields.generation == record.generation.rawValue
+            else { continue }
+            let text = (try? FileSystem.contents(of: "\(folder)/report.txt")) ?? []
+            let lines = text.split(separator: UInt8(ascii: "\n"))
+            (outcome, self.folder) = (.repairedByAnother, folder)
+            told = Told(
+                lines: lines.map { String(decoding: $0, as: UTF8.self) },
+                isWhole: fields.isWhole
+            )
+            return
+        }
+        (outcome, folder) = (.replacedByAnother, nil)
+    }
+
+    /// What is read again of a report.
+    private struct Fields {
+        var generation: Int64 = 0
+        var isWhole = false
+
+        init?(_ bytes: [UInt8]) {
+            let isRead = bytes.withUnsafeBytes { buffer -> Bool in
+                var scanner = JSONScanner(buffer)
+                return (try? read(&scanner)) != nil
+            }
+            if !isRead { return nil }
+        }
+
+        private mutating func read(_ scanner: inout JSONScanner) throws(JSONError) {
+            try scanner.beginObject()
+            while let key = try scanner.nextKey() {
+                if scanner.matches(key, "generation") {
+                    if try !scanner.readNull() { generation = try scanner.readInteger() }
+                } else if scanner.matches(key, "whole") {
+                    isWhole = try scanner.readBool()
+                } else {
+                    _ = try scanner.nextValue()
+                }
+            }
+        }
     }
 
     init(

@@ -3,6 +3,7 @@ import LockkeeperLocking
 import LockkeeperPlatform
 import LockkeeperSQLite
 import LockkeeperStorage
+import Synchronization
 
 /// Recovery is exclusive work (5.5, 5.8), always under SWITCH:
 ///
@@ -33,6 +34,8 @@ extension Workspace {
     /// - Parameters:
     ///   - waitMax: how long to wait for other processes to leave the account; five seconds where it
     ///     is not given.
+    ///   - beginsAnew: whether an empty database is made in the place of one that is not there. What its
+    ///     log still holds is saved.
     ///   - progress: called on a thread of Lockkeeper's.
     /// - Throws: ``LockkeeperError``: `unknownAccount`; `accountInactive` where nothing was ever
     ///   stored; `busy`, which names who did not leave; `fileMissing` where a database is not there,
@@ -41,6 +44,7 @@ extension Workspace {
     public func repair(
         _ id: AccountID,
         waitMax: Duration? = nil,
+        beginsAnew: Bool = false,
         progress: (@Sendable (RepairProgress) -> Void)? = nil
     ) async throws -> RepairReport {
         try await work { workspace in
@@ -52,6 +56,7 @@ extension Workspace {
                     return try workspace.repair(
                         id,
                         since: began,
+                        beginsAnew: beginsAnew,
                         waitMax ?? ExclusiveWork.leaveWaitMax
                     ) { progress?($0) }
                 } catch {
@@ -77,13 +82,14 @@ extension Workspace {
     private func repair(
         _ id: AccountID,
         since began: AccountRecord,
+        beginsAnew: Bool,
         _ waitMax: Duration,
         _ progress: (RepairProgress) -> Void
     ) throws -> RepairReport {
         // Before anything is opened: opening makes a log where there is none.
         let missing = try missingLogs(of: began)
         let isPending = try registry.use { try $0.recovery(of: id) } != nil
-        if !isPending, missing.isEmpty, try suspects(id).isEmpty {
+        if !isPending, missing.isEmpty, try suspects(id, beginsAnew: beginsAnew).isEmpty {
             return RepairReport(id, .nothingFound)
         }
         let deadline = Deadline(after: waitMax, from: clock.now())
@@ -95,8 +101,8 @@ extension Workspace {
             guard
                 StoreKind.allCases.allSatisfy({ now.fileNumber(of: $0) == began.fileNumber(of: $0) }
                 )
-            else { return RepairReport(id, .repairedByAnother) }
-            return try recover(id, missing, deadline, progress)
+            else { return try RepairReport(of: now, in: paths.account(directory: now.directory)) }
+            return try recover(id, missing, beginsAnew: beginsAnew, deadline, progress)
         }
     }
 
@@ -107,7 +113,8 @@ extension Workspace {
         guard try registry.use({ try $0.recovery(of: id) }) != nil else { return }
         let deadline = deadlineOfOpening()
         try membership.underSwitch(until: deadline) {
-            _ = try resumeRecovery(of: id, deadline) { _ in }
+            guard let report = try resumeRecovery(of: id, deadline, { _ in }) else { return }
+            state.withLock { $0.repairHandler }?(report)
         }
     }
 
@@ -129,13 +136,19 @@ extension Workspace {
     private func recover(
         _ id: AccountID,
         _ missing: Set<StoreKind>,
+        beginsAnew: Bool,
         _ deadline: Deadline,
         _ progress: (RepairProgress) -> Void
     ) throws -> RepairReport {
         try withoutEscape(progress) { progress in
             try exclusively(id, deadline, progress) { work, connections in
                 let record = try registry.record(of: id)
-                let damaged = try confirmed(record, missing, connections)
+                let damaged = try confirmed(
+                    record,
+                    missing,
+                    beginsAnew: beginsAnew,
+                    connections
+                )
                 if damaged.isEmpty { return RepairReport(id, .nothingFound) }
                 try requireSpace(for: damaged, record, work.attachment.paths)
                 let intent = RecoveryIntent(
@@ -189,7 +202,9 @@ extension Workspace {
         _ work: RecoveryWork,
         _ connections: [StoreKind: Connection]
     ) throws -> RepairReport {
-        try work.carryOut(intent, connections) ?? RepairReport(intent.account, .repairedByAnother)
+        if let report = try work.carryOut(intent, connections) { return report }
+        let record = try registry.record(of: intent.account)
+        return try RepairReport(of: record, in: paths.account(directory: record.directory))
     }
 
     // MARK: - Looking
@@ -200,14 +215,13 @@ extension Workspace {
         return Set(
             try StoreKind.allCases.filter { kind in
                 let path = paths.file(of: kind, number: record.fileNumber(of: kind))
-                return try record.fileNumber(of: kind) > 0 && FileSystem.status(path) != nil
-                    && FileSystem.status(path + "-wal") == nil
+                return try record.fileNumber(of: kind) > 0 && StoreFiles(path).hasLostLog()
             }
         )
     }
 
     /// The databases in which something is damaged, as who is not alone with them sees it.
-    private func suspects(_ id: AccountID) throws -> [StoreKind] {
+    private func suspects(_ id: AccountID, beginsAnew: Bool) throws -> [StoreKind] {
         let info = AccountInfo(try registry.record(of: id))
         let files = try AccountFiles(id, of: self)
         return try files.users.naming {
@@ -224,6 +238,8 @@ extension Workspace {
                     return try !damage(of: kind, in: connection, path: path, info).isEmpty
                 } catch let error as StorageError where error.isDamage {
                     return true
+                } catch StorageError.fileMissing where beginsAnew {
+                    return true
                 }
             }
         }
@@ -235,6 +251,7 @@ extension Workspace {
     private func confirmed(
         _ record: AccountRecord,
         _ missing: Set<StoreKind>,
+        beginsAnew: Bool,
         _ connections: [StoreKind: Connection]
     ) throws -> [StoreKind: Int64] {
         let paths = paths.account(directory: record.directory)
@@ -243,7 +260,7 @@ extension Workspace {
             let number = record.fileNumber(of: kind)
             let path = paths.file(of: kind, number: number)
             guard number > 0 else { continue }
-            guard try FileSystem.status(path) != nil else {
+            if try !beginsAnew && FileSystem.status(path) == nil {
                 throw StorageError.fileMissing(path: path)
             }
             if let connection = connections[kind] {
@@ -281,11 +298,15 @@ extension Workspace {
         let schemas = schemas.filter { $0.kind == kind }
         let inspection = StoreInspection(
             migrations: schemas.flatMap(\.migrations),
-            probes: schemas.flatMap { $0.probes(account) }
+            probes: schemas.flatMap { $0.probes(account) },
+            bootID: environment.bootID
         )
         let derived = salvagePlan(for: kind).derivedFindings
         let findings = try inspection.run(on: connection, path: path, level: .deep)
-        if let other = findings.first(where: \.isOfEnvironment) {
+        // Where the schema itself is gone, what looks into its tables finds none.
+        if !findings.contains(where: \.isDamage),
+            let other = findings.first(where: \.isOfEnvironment)
+        {
             throw LockkeeperError(
                 .ioFailed,
                 subject: path,
@@ -305,10 +326,10 @@ extension Workspace {
     ) throws {
         var needed: Int64 = 8 << 20
         for (kind, number) in damaged {
-            for suffix in ["", "-wal"] {
-                let path = paths.file(of: kind, number: number) + suffix
-                needed += try FileSystem.status(path)?.size ?? 0
-            }
+            let path = paths.file(of: kind, number: number)
+            var size = try FileSystem.status(path)?.size ?? 0
+            size += try StoreFiles(path).logByteCount()
+            needed += try DamagedStore.takesCopy(path) ? 2 * size : size
         }
         let free = try FileSystem.freeBytes(at: paths.directory)
         guard free < needed else { return }

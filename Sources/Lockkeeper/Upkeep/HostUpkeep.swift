@@ -41,7 +41,7 @@ struct HostUpkeep: Sendable {
         _ watch: inout Watch
     ) {
         let paths = workspace.paths.account(directory: record.directory)
-        let log = paths.file(of: .messages, number: record.messagesFile) + "-wal"
+        let log = StoreFiles(paths.file(of: .messages, number: record.messagesFile)).log
         let stamp = stamp(of: log)
         guard stamp != watch.done else { return }
         let isRested = stamp == watch.seen

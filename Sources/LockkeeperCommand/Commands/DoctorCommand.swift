@@ -36,16 +36,24 @@ struct DoctorCommand: Command {
         let (facts, findings) = try await context.changing { workspace in
             let account = try await context.account(in: workspace)
             if isSweeping { try await sweep(account, in: workspace, context) }
-            let surroundings = try await workspace.surroundings(of: account)
-            let inspected = try await workspace.inspect(account, deep: isDeep)
-            let foreign = try await workspace.foreignProcesses(of: account).map(\.finding)
-            let state = try await StateLook(account, in: workspace, deep: isDeep)
-            let warnings = try await workspace.warnings(of: account)
-            return (
-                [("lockkeeper", Program.version)]
-                    + surroundings.facts.map { ($0.name, $0.value) } + state.facts,
-                inspected + foreign + surroundings.findings + state.findings + warnings
-            )
+            var look = DoctorLook()
+            try await look.take {
+                let surroundings = try await workspace.surroundings(of: account)
+                return (surroundings.facts.map { ($0.name, $0.value) }, surroundings.findings)
+            }
+            try await look.take { ([], try await workspace.inspect(account, deep: isDeep)) }
+            try await look.take {
+                ([], try await workspace.foreignProcesses(of: account).map(\.finding))
+            }
+            // Opening the account would go on with a repair, and a look changes nothing.
+            if !look.findings.contains(where: { $0.code == "repair-unfinished" }) {
+                try await look.take {
+                    let state = try await StateLook(account, in: workspace, deep: isDeep)
+                    return (state.facts, state.findings)
+                }
+            }
+            try await look.take { ([], try await workspace.warnings(of: account)) }
+            return (look.facts, look.findings)
         }
         if context.options.isJSON {
             try context.console.print { writer in
@@ -82,5 +90,27 @@ struct DoctorCommand: Command {
                 + " \(wanted.count) files wanted again"
                 + (wanted.isEmpty ? "" : ": \(terminalText(wanted.joined(separator: ", ")))")
         )
+    }
+}
+
+/// What several looks found. One that cannot be taken is a finding, and keeps no other back.
+private struct DoctorLook {
+    private(set) var facts = [("lockkeeper", Program.version)]
+    private(set) var findings: [InspectionFinding] = []
+
+    /// Takes a look.
+    ///
+    /// - Throws: where there is no such account, or nothing was ever stored of it.
+    mutating func take(
+        _ look: () async throws -> ([(String, String)], [InspectionFinding])
+    ) async throws {
+        do {
+            let (facts, findings) = try await look()
+            self.facts += facts
+            self.findings += findings
+        } catch let error as LockkeeperError {
+            if [.unknownAccount, .accountInactive].contains(error.code) { throw error }
+            findings.append(InspectionFinding(notLookedAt: error))
+        }
     }
 }

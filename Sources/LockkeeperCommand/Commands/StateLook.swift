@@ -83,14 +83,7 @@ struct StateLook {
         _ explanation: String,
         _ remedy: String
     ) {
-        findings.append(
-            InspectionFinding(
-                code: code,
-                subject: subject,
-                explanation: explanation,
-                remedy: remedy
-            )
-        )
+        findings.append(InspectionFinding(code, subject, explanation, remedy))
     }
 
     private static let sweeping = "Remove them with 'lockkeeper doctor --sweep'."

@@ -98,6 +98,8 @@ package enum BackupFile {
     ) throws(StorageError) -> (connection: Connection, contents: Contents) {
         guard try system({ () throws(SystemCallError) in try FileSystem.status(path) }) != nil
         else { throw .fileMissing(path: path) }
+        // One without bytes that has a log beside it is a store's file that was copied.
+        try StoreFiles(path).requireBytes()
         let connection = try connect(path, .readOnly, environment)
         return (connection, try contents(of: connection, at: path))
     }

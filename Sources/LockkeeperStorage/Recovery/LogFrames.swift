@@ -1,80 +1,131 @@
 import LockkeeperPlatform
+import LockkeeperSQLite
 
-/// What a log holds of pages, as SQLite takes it: the frames up to the last commit before the first one
-/// whose checksum or salts do not hold (sqlite.org/fileformat2.html, section 4).
+/// What a log holds of pages (sqlite.org/fileformat2.html, section 4).
+///
+/// SQLite takes the frames up to the last commit before the first one whose checksum or salts do not
+/// hold, and none where the header's does not. A frame's checksum begins with that of the one before it,
+/// which stands there, so that frames behind a damaged one can still be told from rubbish.
+///
+/// Commits behind such a place need not be lost ones: a process that died between its commit's last frame
+/// and the log's index leaves frames that the next one overwrites in part, and a power cut leaves what
+/// had not come to the disk in order. Which it was is told by the numbers of the commits
+/// (``newestCommitBehind``).
 struct LogFrames {
-    /// Where the newest content of each page stands in the file.
+    /// Where the newest content of each page stands in the file, as SQLite takes it.
     private(set) var offsets: [Int: Int64] = [:]
-    /// Whether a commit stands behind the place at which reading ends: it was damaged.
-    private(set) var isCutShort = false
+    /// Where newer content stands, behind the place at which SQLite's reading ends.
+    private(set) var offsetsBehind: [Int: Int64] = [:]
+    /// The largest number of a commit that stands in frames behind that place; `nil` where none does.
+    private(set) var newestCommitBehind: Int64?
 
-    private static let headerByteCount = 32
-    private static let frameHeaderByteCount = 24
+    private static let frameByteCount = LogChecksum.frameHeaderByteCount + RawPages.byteCount
 
-    private struct Sum {
-        var first: UInt32 = 0
-        var second: UInt32 = 0
-
-        mutating func add(_ bytes: ArraySlice<UInt8>, isBigEndian: Bool) {
-            var index = bytes.startIndex
-            while index + 8 <= bytes.endIndex {
-                let one = word(bytes, index, isBigEndian)
-                let two = word(bytes, index + 4, isBigEndian)
-                first = first &+ one &+ second
-                second = second &+ two &+ first
-                index += 8
-            }
-        }
-
-        private func word(_ bytes: ArraySlice<UInt8>, _ index: Int, _ isBigEndian: Bool) -> UInt32 {
-            let word = bigEndian(bytes, index)
-            return isBigEndian ? word : word.byteSwapped
-        }
-    }
-
-    /// Reads a log; empty where there is none.
+    /// Reads a log; empty where there is none. Other processes may write it meanwhile; what is found then
+    /// must be looked at again.
     init(of path: String) throws(SystemCallError) {
         guard try FileSystem.status(path) != nil else { return }
         let file = try FileDescriptor(opening: path)
-        let header = ArraySlice(try file.readToEnd(limit: Self.headerByteCount))
-        guard header.count == Self.headerByteCount else { return }
-        let magic = bigEndian(header, 0)
-        guard magic & ~1 == 0x377f_0682, bigEndian(header, 8) == RawPages.byteCount else { return }
-        let isBigEndian = magic & 1 == 1
-        var sum = Sum()
-        sum.add(header[..<24], isBigEndian: isBigEndian)
-        guard sum.first == bigEndian(header, 24), sum.second == bigEndian(header, 28) else {
-            return
-        }
-        var pending: [Int: Int64] = [:]
-        var offset = Int64(Self.headerByteCount)
-        var isSound = true
-        while true {
-            let frame = ArraySlice(
-                try file.readToEnd(limit: Self.frameHeaderByteCount + RawPages.byteCount)
-            )
-            guard frame.count == Self.frameHeaderByteCount + RawPages.byteCount else { return }
-            let isOfThisLog = frame[8..<16] == header[16..<24]
+        let header = try file.readToEnd(limit: LogChecksum.headerByteCount)
+        guard header.count == LogChecksum.headerByteCount else { return }
+        var chain = Chain(header)
+        var transaction: [Int: Int64] = [:]
+        var newest: Int64?
+        var offset = Int64(header.count)
+        while case let frame = try file.readToEnd(limit: Self.frameByteCount),
+            frame.count == Self.frameByteCount
+        {
+            let isSound = chain.take(frame)
             if isSound {
-                sum.add(frame[..<8], isBigEndian: isBigEndian)
-                sum.add(frame[24...], isBigEndian: isBigEndian)
-                isSound =
-                    isOfThisLog && sum.first == bigEndian(frame, 16)
-                    && sum.second == bigEndian(frame, 20)
-            }
-            let isCommit = bigEndian(frame, 4) != 0
-            if isSound {
-                pending[Int(bigEndian(frame, 0))] = offset + Int64(Self.frameHeaderByteCount)
-                if isCommit {
-                    offsets.merge(pending) { _, new in new }
-                    pending = [:]
+                let number = Int(bigEndian(frame[...], 0))
+                transaction[number] = offset + Int64(LogChecksum.frameHeaderByteCount)
+                if !chain.isWhole {
+                    let page = frame[LogChecksum.frameHeaderByteCount...]
+                    newest = [newest, RawPages.newestCommit(Array(page))].compactMap(\.self).max()
                 }
-            } else if isOfThisLog, isCommit {
-                isCutShort = true
-                return
+            }
+            // The last frame of a commit states how many pages the database has then.
+            if isSound, case let size = Int(bigEndian(frame[...], 4)), size > 0 {
+                if chain.isWhole {
+                    offsets.merge(transaction) { _, new in new }
+                } else {
+                    let pages = transaction.filter { 1...size ~= $0.key }
+                    offsetsBehind.merge(pages) { _, new in new }
+                    newestCommitBehind = newest
+                }
+                transaction = [:]
             }
             offset += Int64(frame.count)
         }
+        if newestCommitBehind == nil { offsetsBehind = [:] }
+    }
+
+    /// Whether frames of the log may stand behind those that its index names. Reads a few headers.
+    ///
+    /// - Parameter frameCount: how many the index names.
+    static func mayHaveMore(
+        than frameCount: Int,
+        in path: String
+    ) throws(SystemCallError) -> Bool {
+        guard let size = try FileSystem.status(path)?.size else { return false }
+        let file = try FileDescriptor(opening: path)
+        let header = try file.bytes(at: 0, count: LogChecksum.headerByteCount)
+        guard header.count == LogChecksum.headerByteCount else { return false }
+        if !Chain(header).isWhole { return size > Int64(header.count) }
+        for number in frameCount..<(frameCount + lookedAtMax) {
+            let offset = Int64(header.count) + Int64(number) * Int64(frameByteCount)
+            let frame = try file.bytes(at: offset, count: LogChecksum.frameHeaderByteCount)
+            guard frame.count == LogChecksum.frameHeaderByteCount else { return false }
+            if frame[8..<16] == header[16..<24] { return true }
+        }
+        return false
+    }
+
+    /// More frames than one write of a disk damages: what is behind them is found by a check.
+    private static let lookedAtMax = 64
+}
+
+/// The chain of checksums, and what holds of it behind a break.
+private struct Chain {
+    /// Whether it has held from the header on.
+    private(set) var isWhole: Bool
+    private let isBigEndian: Bool
+    /// Whether the next frame's checksum begins with one that is not known.
+    private var isUnanchored: Bool
+    /// What every frame of this log carries; where the header is damaged, not known before two frames
+    /// agree.
+    private var salts: ArraySlice<UInt8>?
+    /// The checksum of the one before, as it stands there.
+    private var last: (UInt32, UInt32)
+
+    init(_ header: [UInt8]) {
+        let magic = bigEndian(header[...], 0)
+        var sum: (UInt32, UInt32) = (0, 0)
+        // The machine's own order, where the header does not say.
+        isBigEndian = magic == 0x377f_0683 || magic != 0x377f_0682 && 1.bigEndian == 1
+        header.withUnsafeBytes { LogChecksum.add($0, 0..<24, magic & 1 == 1, &sum) }
+        last = (bigEndian(header[...], 24), bigEndian(header[...], 28))
+        isWhole =
+            magic & ~1 == 0x377f_0682 && bigEndian(header[...], 8) == RawPages.byteCount
+            && sum == last
+        isUnanchored = !isWhole
+        if isWhole { salts = header[16..<24] }
+    }
+
+    /// Whether a frame is one of this log, as it was written.
+    mutating func take(_ frame: [UInt8]) -> Bool {
+        var sum = last
+        frame.withUnsafeBytes {
+            LogChecksum.add($0, 0..<8, isBigEndian, &sum)
+            LogChecksum.add($0, LogChecksum.frameHeaderByteCount..<frame.count, isBigEndian, &sum)
+        }
+        last = (bigEndian(frame[...], 16), bigEndian(frame[...], 20))
+        let own = frame[8..<16]
+        let isSound = sum == last && (salts ?? own).elementsEqual(own)
+        // The header may be all that is damaged.
+        defer { isUnanchored = false }
+        if isSound { salts = own } else { isWhole = false }
+        return isSound || isUnanchored
     }
 }
 

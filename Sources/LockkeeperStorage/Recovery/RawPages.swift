@@ -28,15 +28,16 @@ struct RawPages {
 
         init(_ path: String) throws(SystemCallError) {
             database = try FileDescriptor(opening: path)
-            let hasLog = try FileSystem.status(path + "-wal") != nil
-            log = try FileDescriptor(opening: hasLog ? path + "-wal" : path)
+            let logPath = StoreFiles(path).log
+            let hasLog = try FileSystem.status(logPath) != nil
+            log = try FileDescriptor(opening: hasLog ? logPath : path)
         }
     }
 
     /// Opens a set that nobody else has open.
     init(of path: String) throws(SystemCallError) {
         files = try Files(path)
-        frames = try LogFrames(of: path + "-wal")
+        frames = try LogFrames(of: StoreFiles(path).log)
         let size = Int(try FileSystem.status(path)?.size ?? 0)
         pageCount = max(size / Self.byteCount, frames.offsets.keys.max() ?? 0)
     }
@@ -55,6 +56,35 @@ struct RawPages {
         }
         return leaves
     }
+
+    /// Whether a page can be the first one of a tree: it is of the right kind, and the rows below have no
+    /// more columns than the table. A page that makes no sense may have been anything.
+    ///
+    /// - Parameters:
+    ///   - isOfTable: whether its rows are found by row ids.
+    ///   - columnCountMax: the columns of the table; `nil` where they are not known.
+    func mayBeginTree(
+        at root: Int64,
+        ofTable isOfTable: Bool,
+        columnCountMax: Int?
+    ) throws(SystemCallError) -> Bool {
+        var number = Int(clamping: root)
+        for _ in 0..<Self.depthMax {
+            guard 1...max(1, pageCount) ~= number, let page = try page(number) else { return false }
+            let kind = page[number == 1 ? 100 : 0]
+            guard [2, 5, 10, 13].contains(kind) else { return true }
+            if [5, 13].contains(kind) != isOfTable { return false }
+            if kind == 13, let leaf = Self.leaf(page, number), let columnCountMax {
+                return leaf.columnCount <= columnCountMax
+            }
+            guard kind == 5, let child = Self.children(page, number).first else { return true }
+            number = child
+        }
+        return false
+    }
+
+    /// SQLite's own bound.
+    private static let depthMax = 20
 
     // MARK: - Trees
 
@@ -103,7 +133,7 @@ struct RawPages {
         for cell in cells {
             var index = cell
             guard varint(page, &index) != nil, let row = varint(page, &index),
-                let count = self.columnCount(page, index), rows.last.map({ $0 < row }) ?? true
+                let count = types(page, index)?.count, rows.last.map({ $0 < row }) ?? true
             else { return nil }
             rows.append(row)
             columnCount = max(columnCount, count)
@@ -115,17 +145,35 @@ struct RawPages {
         )
     }
 
-    /// How many columns a record has, by the list of their types at its beginning.
-    private static func columnCount(_ page: [UInt8], _ start: Int) -> Int? {
+    /// The largest number of a commit on a page, where it is one of the commit log: its rows are told
+    /// from others' by the types of their columns.
+    static func newestCommit(_ page: [UInt8]) -> Int64? {
+        guard let leaf = leaf(page, 2), leaf.columnCount == 8,
+            let cells = cellOffsets(page, 0, pointersAt: 8), var index = cells.last,
+            varint(page, &index) != nil, varint(page, &index) != nil,
+            let types = types(page, index), types.count == 8
+        else { return nil }
+        let isText = { (type: Int64) in type >= 13 && type % 2 == 1 }
+        let isInteger = { (type: Int64) in 1...6 ~= type || 8...9 ~= type }
+        // The number is the row id, and stands for itself; a boot's name is a blob of 16 bytes.
+        guard types[0] == 0, isInteger(types[1]), isText(types[2]), isInteger(types[3]),
+            [0, 44].contains(types[4]), isInteger(types[5]), isText(types[6]),
+            types[7] == 0 || isText(types[7])
+        else { return nil }
+        return leaf.rows.upperBound
+    }
+
+    /// The types of a record's columns, by the list at its beginning.
+    private static func types(_ page: [UInt8], _ start: Int) -> [Int64]? {
         var index = start
         guard let size = varint(page, &index), size > 0, size <= byteCount else { return nil }
         let end = start + Int(size)
-        var count = 0
+        var types: [Int64] = []
         while index < end {
-            guard varint(page, &index) != nil else { return nil }
-            count += 1
+            guard let type = varint(page, &index) else { return nil }
+            types.append(type)
         }
-        return index == end ? count : nil
+        return index == end ? types : nil
     }
 
     private static func varint(_ page: [UInt8], _ index: inout Int) -> Int64? {
@@ -155,7 +203,7 @@ struct RawPages {
 
 extension FileDescriptor {
     /// Reads at an offset; fewer bytes where the file ends.
-    fileprivate borrowing func bytes(
+    borrowing func bytes(
         at offset: Int64,
         count: Int
     ) throws(SystemCallError) -> [UInt8] {

@@ -69,9 +69,9 @@ package struct SalvageReport: Sendable, Hashable {
         case own
         /// The file itself, with a header that was written anew.
         case header
-        /// The first page of a backup.
+        /// The file itself, and for what cannot be read of the schema a backup.
         case backup
-        /// The first page of an empty store of the same schema.
+        /// The file itself, and for what cannot be read of the schema an empty store.
         case fresh
         /// None: nothing of the file could be read.
         case none
@@ -83,7 +83,7 @@ package struct SalvageReport: Sendable, Hashable {
         case read
         /// There was none, so that nobody knows what stood in it.
         case missing
-        /// It could be read up to a damaged place, behind which there was more.
+        /// Commits stood behind a damaged place. What could be read behind it was taken.
         case damaged
     }
 
@@ -197,8 +197,8 @@ extension SalvageReport.Structure {
         switch self {
         case .own: "its structure was read"
         case .header: "the header was gone and was written anew"
-        case .backup: "the first page was gone; that of a backup was taken"
-        case .fresh: "the first page was gone; that of an empty store was taken"
+        case .backup: "pages of the schema were gone; what they said was taken from a backup"
+        case .fresh: "pages of the schema were gone; what they said was taken from an empty store"
         case .none: "nothing of the file could be read"
         }
     }
@@ -209,7 +209,7 @@ extension SalvageReport.Log {
         switch self {
         case .read: "the log was read"
         case .missing: "the log was missing: what stood in it is lost, and nobody knows what it was"
-        case .damaged: "the log was damaged: what stood behind that place is lost"
+        case .damaged: "the log was damaged: what stood at that place is lost, or older than it was"
         }
     }
 }

@@ -75,16 +75,15 @@ package struct StoreSalvage {
     ) throws -> SalvageReport {
         var report = SalvageReport(kind)
         report.log = log
-        if log == .read, let source, try LogFrames(of: source.path + "-wal").isCutShort {
-            report.log = .damaged
-        }
+        if log == .read, source?.isLogDamaged == true { report.log = .damaged }
         report.structure = source?.structure ?? .none
         try StoreFile.reserve(path)
         let target = try StoreFile.connect(
             path,
             .maintaining,
             environment,
-            Deadline(after: .seconds(5), from: environment.clock.now())
+            Deadline(after: .seconds(5), from: environment.clock.now()),
+            isNew: true
         )
         do {
             try target.enable(.distrustSchema)
@@ -370,7 +369,8 @@ package struct StoreSalvage {
             path,
             for: .maintaining,
             environment: environment,
-            busyDeadline: Deadline(after: .seconds(5), from: environment.clock.now())
+            busyDeadline: Deadline(after: .seconds(5), from: environment.clock.now()),
+            isNew: true
         )
         _ = try connection.value("SELECT generation FROM lk_fence")
         try connection.syncLog()
@@ -394,8 +394,7 @@ package struct StoreSalvage {
         at generation: Generation,
         _ state: AccountState
     ) throws -> SalvageReport? {
-        guard source.structure == .own,
-            try !LogFrames(of: source.path + "-wal").isCutShort,
+        guard source.structure == .own, !source.isLogDamaged,
             let counts = try wholeTables(of: source.connection)
         else { return nil }
         let deadline = Deadline(after: .seconds(5), from: environment.clock.now())

@@ -240,15 +240,21 @@ func rootPage(of name: String, _ path: String) throws -> Int {
 
 /// The pages with rows of a table below one page above them, in the order of the rows; counted from 0.
 func pages(of table: String, _ path: String) throws -> [Int] {
+    try pages(below: try rootPage(of: table, path) - 1, path)
+}
+
+/// The same by the table's first page, counted from 0: that of the schema is 0.
+func pages(below root: Int, _ path: String) throws -> [Int] {
     let size = AccountAtRest.pageByteCount
     let bytes = try FileSystem.contents(of: path)
-    var above = try rootPage(of: table, path) - 1
+    var above = root
     while true {
-        let start = above * size
+        let page = above * size
+        let start = above == 0 ? 100 : page
         let count = Int(bytes[start + 3]) << 8 | Int(bytes[start + 4])
         let below = (0..<count).map { cell in
             let pointer = start + 12 + 2 * cell
-            let offset = start + (Int(bytes[pointer]) << 8 | Int(bytes[pointer + 1]))
+            let offset = page + (Int(bytes[pointer]) << 8 | Int(bytes[pointer + 1]))
             return bytes[offset..<(offset + 4)].reduce(0) { $0 << 8 | Int($1) } - 1
         }
         let first = try #require(below.first)

@@ -79,6 +79,24 @@ struct RecoveryTests {
         }
     }
 
+    @Test(
+        "a page of the schema is gone, and its lines come from an empty store: every row is kept",
+        arguments: ["zeros", "rubbish"]
+    )
+    func schemaPage(content: String) async throws {
+        let zeros = [UInt8](repeating: 0, count: AccountAtRest.pageByteCount)
+        for index in [1, 3] {
+            try await repair { path in
+                let leaves = try pages(below: 0, path)
+                try overwrite(path, page: leaves[index], with: content == "zeros" ? zeros : nil)
+            } _: { report, messages, _ in
+                let stored = try #require(messages.tables.first { $0.name == "lk_message" })
+                #expect(stored.keptCount == 10_000 && report.isWhole, "\(report.lines)")
+                #expect(messages.structure == .fresh)
+            }
+        }
+    }
+
     @Test("of messages whose rows are lost the deleted ones do not come again")
     func deleted() async throws {
         let account = try await AccountAtRest.shared.value
