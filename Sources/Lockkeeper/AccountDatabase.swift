@@ -233,11 +233,13 @@ public final class AccountDatabase: Sendable {
         }
         guard usesReserve else { return try await attempt() }
         // Where the reserve is used up already, the log begins anew first, if it can.
-        if writer.isOutOfRoom { try await blocking("lk-room") { writer.makeRoom() } }
+        if writer.isOutOfRoom, try await !blocking("lk-room", { writer.makeRoom() }) {
+            throw LockkeeperError.logTakesLastRoom(token.account)
+        }
         do {
             return try await attempt()
         } catch let error as LockkeeperError where error.code == .diskFull {
-            try await blocking("lk-room") { writer.makeRoom() }
+            guard try await blocking("lk-room", { writer.makeRoom() }) else { throw error }
             return try await attempt()
         }
     }

@@ -115,9 +115,17 @@ final class AccountWriter: @unchecked Sendable {
 
     /// Makes room on a full disk for a write that makes more of it: gives up the reserve, and copies the
     /// log with it, where that is enough, so that it begins anew. Blocks.
-    func makeRoom() {
+    ///
+    /// - Returns: whether the write may use what room there is. Where the log could not be copied just
+    ///   now it must leave enough for that: a log that takes the last room can never be copied again.
+    func makeRoom() -> Bool {
         _ = reserve.release()
-        checkpointer.copyNow()
+        switch checkpointer.copyNow() {
+        case .complete, .notDue: return true
+        // There is nothing to be left any more.
+        case .noRoom: return true
+        case .pinned, .elsewhere, nil: return checkpointer.leavesRoom()
+        }
     }
 
     /// Makes sure that what was committed went into the files that stand at their paths (5.5).

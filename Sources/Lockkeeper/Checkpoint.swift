@@ -98,24 +98,40 @@ struct Checkpoint: Sendable {
     private func underMaintenance(
         _ body: @Sendable (CheckpointStep) throws -> Outcome
     ) throws -> Outcome {
-        let environment = opener.workspace.environment
-        let deadline = Deadline(after: limits.admissionWaitMax, from: environment.clock.now())
         // The stay first: whoever leaves the account waits for it, and then MAINTENANCE is free too.
-        let stay = try attachment.stay(until: deadline)
+        let stay = try attachment.stay(until: deadline())
         guard let maintenance = try attachment.membership.tryAcquire(.maintenance, .exclusive)
         else { return .elsewhere }
-        let trust = try opener.files(stay).trust(in: opener.kind)
-        try trust.check()
-        let step = CheckpointStep(
-            trust: trust,
-            environment: environment,
-            deadline: deadline,
-            limits: limits
-        )
+        let step = try step(stay)
+        try step.trust.check()
         return try withExtendedLifetime(stay) {
             try maintenance.whileHeld {
                 try step.whileIndexStays { try step.fits() ? body(step) : .noRoom }
             }
         }
+    }
+
+    /// Whether the disk has room for what the log would add to the database file, also when a write of
+    /// the size of a deletion has made it longer.
+    func leavesRoom() throws -> Bool {
+        let stay = try attachment.stay(until: deadline())
+        let step = try step(stay)
+        return try withExtendedLifetime(stay) { try step.fits(leaving: Self.writeByteCount) }
+    }
+
+    /// A few large rows that are overwritten.
+    private static let writeByteCount: Int64 = 256 * 1024
+
+    private func deadline() -> Deadline {
+        Deadline(after: limits.admissionWaitMax, from: opener.workspace.environment.clock.now())
+    }
+
+    private func step(_ stay: AccountAttachment.Stay) throws -> CheckpointStep {
+        CheckpointStep(
+            trust: try opener.files(stay).trust(in: opener.kind),
+            environment: opener.workspace.environment,
+            deadline: deadline(),
+            limits: limits
+        )
     }
 }

@@ -24,8 +24,10 @@ struct CheckpointStep: Sendable {
     }
 
     /// Whether the disk has room for the pages that the log would add to the database file.
-    func fits() throws -> Bool {
-        let free = try FileSystem.freeBytes(at: trust.path)
+    ///
+    /// - Parameter rest: what is to be free then.
+    func fits(leaving rest: Int64 = 0) throws -> Bool {
+        let free = try FileSystem.freeBytes(at: trust.path) - rest
         // No page is added without a frame.
         if try StoreFiles(trust.path).logByteCount() <= free { return true }
         let byteCount = try withReader { connection in

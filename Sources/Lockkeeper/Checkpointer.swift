@@ -115,17 +115,21 @@ final class Checkpointer: Sendable {
 
     /// Copies the log now, on the calling thread, where the disk has room for all of it; waits shortly
     /// for whoever is at it. What cannot be copied is left.
-    func copyNow() {
+    ///
+    /// - Returns: what became of the last attempt; `nil` for an error.
+    func copyNow() -> Checkpoint.Outcome? {
         let last = Deadline(after: Self.copyWaitMax, from: clock.now())
-        while !last.hasPassed(at: clock.now()) {
+        while true {
             let frameCount = checkpoint.limits.checkpointFrameCountBesideHost
-            switch try? checkpoint.run(frameCount: frameCount, whenCopied: {}) {
-            case .complete, .notDue, .noRoom, nil: return
-            case .pinned, .elsewhere:
-                clock.sleep(until: Deadline(after: .milliseconds(10), from: clock.now()))
-            }
+            let outcome = try? checkpoint.run(frameCount: frameCount, whenCopied: {})
+            guard outcome == .pinned || outcome == .elsewhere, !last.hasPassed(at: clock.now())
+            else { return outcome }
+            clock.sleep(until: Deadline(after: .milliseconds(10), from: clock.now()))
         }
     }
+
+    /// Whether the log can still be copied when a small write has made it longer.
+    func leavesRoom() -> Bool { (try? checkpoint.leavesRoom()) ?? false }
 
     /// Longer than a checkpoint of a log of the usual size takes.
     private static let copyWaitMax = Duration.seconds(1)

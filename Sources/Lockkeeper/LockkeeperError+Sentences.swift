@@ -95,6 +95,18 @@ extension LockkeeperError {
         )
     }
 
+    static func logTakesLastRoom(_ account: AccountID) -> LockkeeperError {
+        LockkeeperError(
+            .diskFull,
+            subject: "account \(account)",
+            explanation:
+                "the disk is full, and the log cannot be copied just now; what room is left is"
+                + " kept for that",
+            answer: .retry,
+            remedy: "Try again; free space where that does not help."
+        )
+    }
+
     static func remedyForMissingFile(_ account: AccountID) -> String {
         "Put it back with its '-wal' file, or restore a backup. Where there is none,"
             + " 'lockkeeper repair \(account) --begin-anew --yes' makes an empty one in its place."
