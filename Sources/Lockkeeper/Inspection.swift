@@ -301,7 +301,7 @@ extension AccountFiles {
             else { throw error }
             return missing + [InspectionFinding(notLookedAt: mapped)]
         } catch let error as StorageError {
-            return missing + [
+            return [
                 InspectionFinding(
                     code: "not-a-store",
                     subject: path,

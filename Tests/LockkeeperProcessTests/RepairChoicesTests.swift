@@ -58,6 +58,26 @@ struct RepairChoicesTests {
         try await workspace.expectSound()
     }
 
+    @Test("a database without bytes is named by backup, and a restore takes its place")
+    func emptiedAndRestored() async throws {
+        let workspace = try await TestWorkspace()
+        #expect(try await workspace.run(["ingest"], input: line(1)).status == .exited(0))
+        let backup = workspace.folder.path("backup.db")
+        #expect(try await workspace.run(["backup", backup]).status == .exited(0))
+        let path = "\(folder(workspace))/messages-1.db"
+        let log = try FileSystem.contents(of: path + "-wal")
+        try FileDescriptor(opening: path, [.readWrite]).truncate(to: 0)
+        let again = try await workspace.run(["backup", workspace.folder.path("again.db")])
+        #expect(again.status == .exited(74), "\(again.errorText)")
+        #expect(again.errorText.contains("\(path) has no bytes any more"), "\(again.errorText)")
+        let restored = try await workspace.run(["restore", backup, "--yes"])
+        #expect(restored.status == .exited(0), "\(restored.errorText)")
+        #expect(try await workspace.run(["export"]).lines.count == 1)
+        let aside = "\(folder(workspace))/damaged/messages-1.db-wal"
+        #expect(try FileSystem.contents(of: aside) == log)
+        try await workspace.expectSound()
+    }
+
     @Test("restore says of each path that is no backup what it is, and waits for no pipe")
     func noBackups() async throws {
         let workspace = try await TestWorkspace()

@@ -83,6 +83,10 @@ package enum BackupFile {
         } catch {
             // The first error is the one that matters; a leftover does no harm.
             for suffix in ["", "-journal"] { _ = try? FileSystem.remove(temporary + suffix) }
+            // The copy is what its source is, and nobody finds it any more.
+            if case .notAStore(temporary, let reason) = error {
+                throw .notAStore(path: sourcePath, reason: reason)
+            }
             throw error
         }
         return (path, contents)
