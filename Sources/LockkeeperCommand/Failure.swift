@@ -73,8 +73,8 @@ struct Failure: Sendable {
     /// What the kernel refuses a command itself: its input, its output, a file that it was given.
     private static func sentence(of error: SystemCallError) -> String {
         let subject = error.path ?? "the program's own input or output"
-        return "\(subject): cannot be used (\(error)). Look at what it is, at who may use it, and at"
-            + " the disk."
+        return "\(subject): cannot be used (\(error)). Look at what it is, at who may use it, and"
+            + " at the disk."
     }
 
     private static func exitCode(of errno: Errno) -> ExitCode {
