@@ -179,7 +179,6 @@ extension Workspace {
         _ path: String,
         of id: AccountID
     ) throws -> (connection: Connection, contents: BackupFile.Contents) {
-        try refuseOwnFile(path, of: id)
         do {
             return try openBackup(path, of: id)
         } catch let error as LockkeeperError {
@@ -199,27 +198,6 @@ extension Workspace {
                 cause: error
             )
         }
-    }
-
-    /// Refuses a file that an account works on: it is no copy, and whoever has it open, this
-    /// process too, would be asked to leave for it.
-    private func refuseOwnFile(_ path: String, of id: AccountID) throws {
-        guard let file = try FileSystem.status(path) else { return }
-        let folder = paths.account(directory: try registry.record(of: id).directory).directory
-        let isOwn = try FileSystem.list(folder).contains { name in
-            try StoreKind.allCases.contains {
-                WorkspacePaths.Account.number(in: name, of: $0) != nil
-            }
-                && FileSystem.status("\(folder)/\(name)")?.identity == file.identity
-        }
-        guard isOwn else { return }
-        throw LockkeeperError(
-            .invalidInput,
-            subject: path,
-            explanation: "it is the database of account \(id) itself, and no backup of it",
-            answer: .fixEnvironment,
-            remedy: "Make a copy with 'lockkeeper backup FILE', and restore that."
-        )
     }
 
     private func openBackup(

@@ -288,7 +288,7 @@ struct BackupTests {
                 let error = await expect(.invalidInput) {
                     _ = try await app.restore("alice", from: "\(folder(test))/\(file)")
                 }
-                #expect(error?.explanation.contains("is the database of account alice") == true)
+                #expect(error?.explanation.contains("the account's own database") == true)
                 #expect(error?.holders.isEmpty == true)
             }
             try await alice.note("still open")
