@@ -161,8 +161,12 @@ extension Workspace {
             )
         }
         if status.size == 0 { throw refuse("it has no bytes", "Use another backup.") }
-        for current in try databasePaths(of: id)
-        where try FileSystem.status(current)?.identity == status.identity {
+        let folder = paths.account(directory: try registry.record(of: id).directory).directory
+        let stores = try FileSystem.list(folder).filter { name in
+            StoreKind.allCases.contains { WorkspacePaths.Account.number(in: name, of: $0) != nil }
+        }
+        for name in stores
+        where try FileSystem.status("\(folder)/\(name)")?.identity == status.identity {
             throw refuse(
                 "it is the account's own database, and no backup",
                 "Name a file that 'lockkeeper backup' made; a database that is damaged is mended with"
