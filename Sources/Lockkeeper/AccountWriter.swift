@@ -35,6 +35,7 @@ final class AccountWriter: @unchecked Sendable {
     private let users: DatabaseUsers
     private let attachment: AccountAttachment
     private let clock: any MonotonicClock
+    private let times: StageTimes
 
     init(
         token: FencingToken,
@@ -47,7 +48,8 @@ final class AccountWriter: @unchecked Sendable {
         reserve: SpaceReserve,
         pacer: WritePacer,
         users: DatabaseUsers,
-        clock: any MonotonicClock
+        clock: any MonotonicClock,
+        times: StageTimes
     ) {
         self.token = token
         store = open.store.store
@@ -64,6 +66,7 @@ final class AccountWriter: @unchecked Sendable {
         self.users = users
         attachment = stay.attachment
         self.clock = clock
+        self.times = times
         attachment.add(self)
     }
 
@@ -86,6 +89,7 @@ final class AccountWriter: @unchecked Sendable {
         isCancelled: () -> Bool,
         body: (Connection, inout TopicSet) throws -> Value
     ) throws -> TransactionOutcome<Value> {
+        let began = clock.now()
         let outcome = try users.naming {
             let open = try opened()
             if try open.trust.check().isLeaveWordSet { attachment.lookAtLeaveWord() }
@@ -103,6 +107,7 @@ final class AccountWriter: @unchecked Sendable {
                 throw error
             }
         }
+        times.add(.transaction, clock.now().duration(since: began))
         reserve.committed()
         let frameCount = open?.store.connection.logFrameCount ?? 0
         checkpointer.logGrew(to: frameCount)
@@ -128,12 +133,17 @@ final class AccountWriter: @unchecked Sendable {
         }
     }
 
+    /// Notes how long a write stood in line. Called by a job that was admitted.
+    func noteAdmission(_ waited: Duration) { times.add(.admission, waited) }
+
     /// Makes sure that what was committed went into the files that stand at their paths (5.5).
     /// Called once WRITER was let go, so that nobody waits for it, and before the acknowledgement.
     func checkFiles() throws { try open?.store.checkFiles() }
 
     /// Tells the others what was committed. Never waits.
     func announce(_ change: CommittedChange) {
+        let began = clock.now()
+        defer { times.add(.announcement, clock.now().duration(since: began)) }
         announcements.announce(
             change.range(account: token.account, kind: kind, store: store, isDurable: false)
         )
@@ -153,7 +163,9 @@ final class AccountWriter: @unchecked Sendable {
         case .durable:
             let known = attachment.durable(of: kind)
             let position = commit.map { Position(store: store, commit: $0) }
-            unsynced.append { result in
+            let ended = clock.now()
+            unsynced.append { [clock, times] result in
+                times.add(.sync, clock.now().duration(since: ended))
                 if case .success = result, let position { known.raise(to: position) }
                 completion(result)
             }

@@ -54,6 +54,9 @@ final class HubSeat: Sendable {
     /// Whether this process keeps the hub.
     var isServing: Bool { isKept && state.withLock { $0.hub != nil } }
 
+    /// How many clients the hub that this process keeps has; 0 where it keeps none.
+    var connectionCount: Int { state.withLock { $0.hub }?.connectionCount ?? 0 }
+
     /// Takes what the hub that this process keeps knows of other users' connections.
     func takeStrangers() -> Strangers? { state.withLock { $0.hub }?.takeStrangers() }
 
@@ -161,7 +164,17 @@ final class HubSeat: Sendable {
                         return handsOver(serial, workspace.membership)
                     },
                     ended: { [weak self] in self?.ended(serial) }
-                )
+                ),
+                metrics: { [weak workspace, process = workspace.process] count in
+                    workspace?.hubMetrics(connectionCount: count)
+                        ?? HubMetrics(
+                            pid: process.identity.pid,
+                            name: process.processName,
+                            role: process.role.name,
+                            connectionCount: count,
+                            stages: [:]
+                        )
+                }
             )
             state.withLock { $0.hub = hub }
             workspace.announcements.serve(through: hub)

@@ -177,7 +177,8 @@ struct SessionBuilder {
             reserve: reserve,
             pacer: WritePacer(limits: workspace.limits, timer: workspace.timer),
             users: users,
-            clock: workspace.clock
+            clock: workspace.clock,
+            times: workspace.stageTimes
         )
     }
 

@@ -26,8 +26,13 @@ public struct Transaction: ~Copyable {
     ///
     /// - Throws: ``LockkeeperError`` with the code `statement` where SQLite refuses it. Transaction
     ///   control, ATTACH and pragmas that change modes are refused.
-    public func execute(_ sql: String, _ values: SQLValue...) throws {
-        try ErrorMapping.statement { try connection.run(sql, values) }
+    public func execute(
+        _ sql: String,
+        _ values: SQLValue...,
+        file: StaticString = #fileID,
+        line: Int = #line
+    ) throws {
+        try ErrorMapping.statement { try connection.run(sql, values, file, line) }
     }
 
     /// Reads rows. Each row is handed to the closure in turn.
@@ -37,16 +42,23 @@ public struct Transaction: ~Copyable {
     public func query<Row>(
         _ sql: String,
         _ values: SQLValue...,
+        file: StaticString = #fileID,
+        line: Int = #line,
         row: (borrowing SQLRow) throws -> Row
     ) throws -> [Row] {
-        try ErrorMapping.statement { try connection.rows(sql, values, row) }
+        try ErrorMapping.statement { try connection.rows(sql, values, file, line, row) }
     }
 
     /// A statement for the products, with the errors of the app's own.
-    package func statement<Value>(_ sql: String, _ body: (Statement) throws -> Value) throws
-        -> Value
-    {
-        try ErrorMapping.statement { try body(try connection.userStatement(sql)) }
+    package func statement<Value>(
+        _ sql: String,
+        file: StaticString = #fileID,
+        line: Int = #line,
+        _ body: (Statement) throws -> Value
+    ) throws -> Value {
+        try ErrorMapping.statement {
+            try body(try connection.userStatement(sql, file: file, line: line))
+        }
     }
 
     /// The rows that the last INSERT, UPDATE or DELETE changed.
@@ -63,10 +75,15 @@ public struct ReadTransaction: ~Copyable {
     package init(connection: Connection) { self.connection = connection }
 
     /// A statement for the products, with the errors of the app's own.
-    package func statement<Value>(_ sql: String, _ body: (Statement) throws -> Value) throws
-        -> Value
-    {
-        try ErrorMapping.statement { try body(try connection.userStatement(sql)) }
+    package func statement<Value>(
+        _ sql: String,
+        file: StaticString = #fileID,
+        line: Int = #line,
+        _ body: (Statement) throws -> Value
+    ) throws -> Value {
+        try ErrorMapping.statement {
+            try body(try connection.userStatement(sql, file: file, line: line))
+        }
     }
 
     /// Reads rows. Each row is handed to the closure in turn.
@@ -76,9 +93,11 @@ public struct ReadTransaction: ~Copyable {
     public func query<Row>(
         _ sql: String,
         _ values: SQLValue...,
+        file: StaticString = #fileID,
+        line: Int = #line,
         row: (borrowing SQLRow) throws -> Row
     ) throws -> [Row] {
-        try ErrorMapping.statement { try connection.rows(sql, values, row) }
+        try ErrorMapping.statement { try connection.rows(sql, values, file, line, row) }
     }
 }
 
@@ -106,8 +125,13 @@ public struct SQLRow: ~Copyable {
 
 extension Connection {
     /// Runs a statement of the app's.
-    fileprivate func run(_ sql: String, _ values: [SQLValue]) throws {
-        let statement = try userStatement(sql)
+    fileprivate func run(
+        _ sql: String,
+        _ values: [SQLValue],
+        _ file: StaticString,
+        _ line: Int
+    ) throws {
+        let statement = try userStatement(sql, file: file, line: line)
         try statement.bind(values)
         try statement.run()
     }
@@ -117,9 +141,11 @@ extension Connection {
     fileprivate func rows<Row>(
         _ sql: String,
         _ values: [SQLValue],
+        _ file: StaticString,
+        _ line: Int,
         _ row: (borrowing SQLRow) throws -> Row
     ) throws -> [Row] {
-        let statement = try userStatement(sql)
+        let statement = try userStatement(sql, file: file, line: line)
         defer { statement.reset() }
         try statement.bind(values)
         var rows: [Row] = []

@@ -26,6 +26,8 @@ public final class Workspace: Sendable {
     let announcements: Announcements
     let damage = DamageBoard()
     let hubSeat = HubSeat()
+    /// How long the stages of this process's writes took.
+    let stageTimes = StageTimes()
     let timer = DeadlineTimer(name: "lk-timer")
     let state = Mutex<State>(State())
     /// What runs in this instance, and whether it is suspended.

@@ -91,6 +91,9 @@ public struct WorkspaceStatus: Sendable, Hashable {
     /// Whether Lockkeeper's exclusion of checkpoints (I-10) is on.
     public let excludesCheckpoints: Bool
 
+    /// What the process that keeps the hub has done; `nil` where none answers.
+    public let hubMetrics: ProcessMetrics?
+
     /// The known faults of that SQLite that concern a store, by name: `wal-reset`. Empty where it has
     /// none that is known.
     public var sqliteKnownFaults: [String] { sqliteHasResetFix ? [] : ["wal-reset"] }
@@ -143,7 +146,8 @@ extension Workspace {
                 freeByteCount: try FileSystem.freeBytes(at: workspace.root),
                 sqliteVersion: SQLiteLibrary.version,
                 sqliteHasResetFix: Self.sqliteHasResetFix,
-                excludesCheckpoints: Self.excludesCheckpoints
+                excludesCheckpoints: Self.excludesCheckpoints,
+                hubMetrics: workspace.metricsOfHub()
             )
         }
     }

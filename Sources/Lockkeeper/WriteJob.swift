@@ -56,6 +56,7 @@ final class WriteJob<Value: Sendable>: AdmittedWork {
 
     func perform(waited: Duration) {
         let outcome: State
+        writer.noteAdmission(waited)
         do {
             let done = try writer.transaction(
                 deadline: deadline,

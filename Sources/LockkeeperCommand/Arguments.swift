@@ -102,6 +102,11 @@ struct Arguments {
         guard !flags.contains(option.name), values[option.name] == nil else {
             throw UsageError("--\(option.name) was given twice.")
         }
+        if option.isValueOptional {
+            flags.insert(option.name)
+            if let attached { values[option.name] = attached }
+            return
+        }
         guard let placeholder = option.value else {
             guard attached == nil else { throw UsageError("--\(option.name) takes no value.") }
             flags.insert(option.name)

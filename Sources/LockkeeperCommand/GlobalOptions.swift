@@ -14,16 +14,20 @@ struct GlobalOptions: Sendable, Hashable {
     /// Whether what a command takes away may go without a question.
     let isConfirmed: Bool
 
-    static let specifications: [OptionSpecification] = [
-        .value(
-            "root",
-            "DIR",
-            "the workspace (LOCKKEEPER_ROOT, else $XDG_STATE_HOME/lockkeeper)"
-        ),
-        .value("account", "ID", "the account (LOCKKEEPER_ACCOUNT, else the only active one)"),
-        .flag("json", "print for programs: one JSON object per line"),
-        .flag("help", "say what the command does"),
-    ]
+    static let specifications: [OptionSpecification] =
+        [
+            .value(
+                "root",
+                "DIR",
+                "the workspace (LOCKKEEPER_ROOT, else $XDG_STATE_HOME/lockkeeper)"
+            ),
+            .value("account", "ID", "the account (LOCKKEEPER_ACCOUNT, else the only active one)"),
+            .flag("json", "print for programs: one JSON object per line"),
+            .flag("help", "say what the command does"),
+        ] + StatementTrace.options
+
+    /// Which statements are told; `nil` for none.
+    let trace: StatementTrace?
 
     /// Nothing was given.
     init() {
@@ -32,6 +36,7 @@ struct GlobalOptions: Sendable, Hashable {
         account = nil
         isJSON = false
         isConfirmed = false
+        trace = nil
     }
 
     /// Takes the options from a command line, else from the environment. A variable that is empty
@@ -54,6 +59,7 @@ struct GlobalOptions: Sendable, Hashable {
         account = try name.map { text throws(UsageError) in try AccountID(argument: text) }
         isJSON = arguments.flag("json")
         isConfirmed = arguments.flag("yes")
+        trace = try StatementTrace(arguments)
     }
 }
 

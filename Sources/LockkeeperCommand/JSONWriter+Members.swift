@@ -87,6 +87,23 @@ extension JSONWriter {
         endObject()
     }
 
+    /// Writes how long the stages of writes took, by their names.
+    mutating func member(_ key: StaticString, _ stages: [StageTiming]) {
+        self.key(key)
+        beginObject()
+        for timing in stages {
+            self.key(timing.stage.rawValue)
+            beginObject()
+            member("count", timing.count)
+            member("total_ms", milliseconds: timing.total)
+            member("p50_ms", milliseconds: timing.quantile(0.5))
+            member("p99_ms", milliseconds: timing.quantile(0.99))
+            member("max_ms", milliseconds: timing.largest)
+            endObject()
+        }
+        endObject()
+    }
+
     /// Writes the members that say what became of events.
     mutating func members(_ outcomes: OutcomeCounts) {
         member("inserted", outcomes.inserted)

@@ -6,10 +6,21 @@ struct OptionSpecification: Sendable, Hashable {
     let value: String?
     /// What it does, as one line of the help.
     let summary: String
+    /// Whether the value may be left out; it is then only taken behind `=`.
+    var isValueOptional = false
 
     /// An option that takes a value.
     static func value(_ name: String, _ value: String, _ summary: String) -> OptionSpecification {
         OptionSpecification(name: name, value: value, summary: summary)
+    }
+
+    /// An option whose value may be left out.
+    static func optional(
+        _ name: String,
+        _ value: String,
+        _ summary: String
+    ) -> OptionSpecification {
+        OptionSpecification(name: name, value: value, summary: summary, isValueOptional: true)
     }
 
     /// An option that is there or not.
@@ -18,5 +29,8 @@ struct OptionSpecification: Sendable, Hashable {
     }
 
     /// The option as the help writes it: "--limit N".
-    var usage: String { value.map { "--\(name) \($0)" } ?? "--\(name)" }
+    var usage: String {
+        guard let value else { return "--\(name)" }
+        return isValueOptional ? "--\(name)[=\(value)]" : "--\(name) \(value)"
+    }
 }

@@ -51,6 +51,7 @@ struct Program {
         // While this is the only thread, so that every other one inherits it.
         CurrentProcess.block(type(of: command).awaitedSignals)
         let context = CommandContext(console: console, options: options)
+        options.trace?.begin(on: console, asJSON: options.isJSON)
         return CommandThread.run {
             do {
                 try Confirmation.require(for: command, in: context)

@@ -246,7 +246,10 @@ public final class Ingester: Sendable {
             body: { [store, queue, effects] connection, topics in
                 // The closure may run again; the batch is taken once.
                 let entries = taken.withLock { taken in
-                    if taken == nil { taken = queue.takeBatch()?.elements }
+                    if taken == nil, let batch = queue.takeBatch() {
+                        taken = batch.elements
+                        store.session.noteQueue(since: batch.oldestOfferedAt)
+                    }
                     return taken ?? []
                 }
                 return try store.merge(

@@ -29,6 +29,8 @@ package final class Hub: Sendable {
     ///   - clock: Where deadlines are read from; the kernel's waits follow it.
     ///   - source: Where the logs are read.
     ///   - handOver: How it gives way to another hub, where it does.
+    ///   - metrics: The numbers of this process for who asks, by the number of clients. On the hub's
+    ///     thread; must not wait.
     /// - Throws: ``NotifierError`` when the socket or a thread cannot be had.
     package init(
         path: String,
@@ -37,7 +39,10 @@ package final class Hub: Sendable {
         lineWaitMax: Duration = .seconds(10),
         clock: any MonotonicClock,
         source: any HubSource,
-        handOver: HubHandOver? = nil
+        handOver: HubHandOver? = nil,
+        metrics: @escaping @Sendable (Int) -> HubMetrics = { count in
+            HubMetrics(pid: 0, name: "", role: "", connectionCount: count, stages: [:])
+        }
     ) throws(NotifierError) {
         let status = HubStatus()
         self.status = status
@@ -66,7 +71,8 @@ package final class Hub: Sendable {
                     lineWaitMax: lineWaitMax,
                     clock: clock,
                     status: status,
-                    handOver: handOver
+                    handOver: handOver,
+                    metrics: metrics
                 ).run()
                 handOver?.ended()
             }

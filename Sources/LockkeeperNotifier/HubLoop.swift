@@ -15,6 +15,7 @@ final class HubLoop {
     private let clock: any MonotonicClock
     private let status: HubStatus
     private let handOver: HubHandOver?
+    private let metrics: @Sendable (Int) -> HubMetrics
     /// Another hub takes over: this round is the last.
     private var isHandingOver = false
 
@@ -46,7 +47,8 @@ final class HubLoop {
         lineWaitMax: Duration,
         clock: any MonotonicClock,
         status: HubStatus,
-        handOver: HubHandOver?
+        handOver: HubHandOver?,
+        metrics: @escaping @Sendable (Int) -> HubMetrics
     ) {
         self.listener = listener
         self.mailbox = mailbox
@@ -56,6 +58,7 @@ final class HubLoop {
         self.clock = clock
         self.status = status
         self.handOver = handOver
+        self.metrics = metrics
         machine = HubStateMachine(limits: limits)
         turns = SendTurns(
             countMax: limits.notifierTurnCountMax,
@@ -230,6 +233,9 @@ final class HubLoop {
             case .announce(let range): machine.announce(range)
             case .subscribe(let request): machine.subscribe(request, by: connection.id)
             case .release: considerHandOver()
+            case .askMetrics:
+                // A client whose socket takes no more asks again; hints do not pile up for it.
+                if connection.isDrained { connection.send(metrics(connections.count).line) }
             }
         } catch {
             connection.close(code: "invalid-line", reason: error.description)

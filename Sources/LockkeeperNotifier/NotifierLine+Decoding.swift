@@ -11,6 +11,7 @@ extension NotifierLine {
         let fields = try Fields(line)
         if let announced = fields.announced.first { return .announce(try announced.range()) }
         if fields.release == "hub" { return .release }
+        if fields.ask == "metrics" { return .askMetrics }
         guard let subscribed = fields.subscribe else {
             throw .invalidLine(reason: "it holds neither \"subscribe\" nor \"announce\"")
         }
@@ -62,6 +63,7 @@ private struct Fields {
     var tables: [TableChange]?
     var topics: [[UInt8]]?
     var origins: [String]?
+    var ask: String?
     var isDurable = false
     var isMerged = false
     var resync: [UInt8]?
@@ -104,6 +106,7 @@ private struct Fields {
         case "after": after = try readParsed(&scanner, Position.init(utf8:))
         case "without": without = try readOptionalString(&scanner)
         case "release": release = try scanner.readString()
+        case "ask": ask = try scanner.readString()
         case "account": account = try scanner.readStringBytes()
         case "kind": kind = try scanner.readString()
         case "store": store = try readParsed(&scanner, StoreIdentity.init(utf8:))

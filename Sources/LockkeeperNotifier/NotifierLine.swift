@@ -70,6 +70,8 @@ enum ClientLine: Sendable, Hashable {
     case subscribe(SubscriptionRequest)
     case announce(ChangeRange)
     case release
+    /// Asks for the numbers of the hub's process.
+    case askMetrics
 }
 
 /// A line from the hub.
@@ -111,6 +113,17 @@ package enum NotifierLine {
         return writer.bytes
     }
 
+    /// Encodes the line by which somebody asks for something that is answered once.
+    static func encodeAsk(_ what: String) -> [UInt8] {
+        var writer = JSONWriter()
+        writer.beginObject()
+        writer.key("ask")
+        writer.string(what)
+        writer.endObject()
+        writer.endLine()
+        return writer.bytes
+    }
+
     /// Encodes a client's line with its newline; `nil` when it cannot be brought below the limit.
     static func encode(_ line: ClientLine, byteCountMax: Int) -> [UInt8]? {
         switch line {
@@ -137,6 +150,7 @@ package enum NotifierLine {
                 writer.endObject()
             }
         case .release: return encodeRelease()
+        case .askMetrics: return encodeAsk("metrics")
         }
     }
 

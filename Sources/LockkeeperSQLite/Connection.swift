@@ -163,10 +163,18 @@ package final class Connection {
     /// Inside a loop over its rows the same text gives another statement, not that one.
     ///
     /// - Throws: ``SQLiteError`` when it cannot be prepared.
-    package func statement(_ sql: StaticString) throws(SQLiteError) -> Statement {
-        if let statement = ownStatements.find(sql), !statement.isActive { return statement }
+    package func statement(
+        _ sql: StaticString,
+        file: StaticString = #fileID,
+        line: Int = #line
+    ) throws(SQLiteError) -> Statement {
+        if let statement = ownStatements.find(sql), !statement.isActive {
+            statement.origin = (file, line)
+            return statement
+        }
         let text = UnsafeBufferPointer(start: sql.utf8Start, count: sql.utf8CodeUnitCount)
         let statement = try prepare(text, isPersistent: true)
+        statement.origin = (file, line)
         ownStatements.insert(statement, for: sql)
         return statement
     }
@@ -175,15 +183,21 @@ package final class Connection {
     ///
     /// - Throws: ``SQLiteError`` when it cannot be prepared, is more or less than one statement, or
     ///   the restricted policy refuses it.
-    package func userStatement(_ sql: String) throws(SQLiteError) -> Statement {
+    package func userStatement(
+        _ sql: String,
+        file: StaticString = #fileID,
+        line: Int = #line
+    ) throws(SQLiteError) -> Statement {
         try refuseForkedChild(.prepare)
         if let statement = userStatements.find(sql), !statement.isActive {
             if policy == .restricted, let refusal = statement.refusal {
                 throw Self.refused(refusal, sql)
             }
+            statement.origin = (file, line)
             return statement
         }
         let statement = try prepare(sql, isPersistent: true)
+        statement.origin = (file, line)
         userStatements.insert(statement, for: sql)
         return statement
     }
@@ -191,15 +205,25 @@ package final class Connection {
     /// Prepares a statement that is used once.
     ///
     /// - Throws: ``SQLiteError`` as ``userStatement(_:)`` does.
-    package func prepare(_ sql: String) throws(SQLiteError) -> Statement {
-        try prepare(sql, isPersistent: false)
+    package func prepare(
+        _ sql: String,
+        file: StaticString = #fileID,
+        line: Int = #line
+    ) throws(SQLiteError) -> Statement {
+        let statement = try prepare(sql, isPersistent: false)
+        statement.origin = (file, line)
+        return statement
     }
 
     /// Runs all statements of a text that has no parameters and gives no rows of interest: a
     /// migration, a pragma.
     ///
     /// - Throws: ``SQLiteError`` for the first statement that fails; those before it have run.
-    package func execute(_ script: String) throws(SQLiteError) {
+    package func execute(
+        _ script: String,
+        file: StaticString = #fileID,
+        line: Int = #line
+    ) throws(SQLiteError) {
         let text = Array(script.utf8)
         try text.withUnsafeBufferPointer { text throws(SQLiteError) in
             var rest = text[...]
@@ -207,6 +231,7 @@ package final class Connection {
                 let text = UnsafeBufferPointer(rebasing: rest)
                 let (statement, used) = try prepareNext(text, isPersistent: false)
                 rest = rest.dropFirst(used)
+                statement?.origin = (file, line)
                 try statement?.run()
             }
         }
@@ -215,8 +240,12 @@ package final class Connection {
     /// The first column of the only row that a question of our own gives, `nil` where it gives none.
     ///
     /// - Throws: ``SQLiteError`` when it cannot be asked.
-    package func value(_ sql: String) throws(SQLiteError) -> SQLValue? {
-        let statement = try prepare(sql, isPersistent: false)
+    package func value(
+        _ sql: String,
+        file: StaticString = #fileID,
+        line: Int = #line
+    ) throws(SQLiteError) -> SQLValue? {
+        let statement = try prepare(sql, file: file, line: line)
         guard try statement.step() else { return nil }
         let value = statement.value(0)
         try statement.finish()

@@ -22,6 +22,9 @@ package final class Statement {
     /// Whether an execution has begun of which the tracker was not told.
     private var hasRun = false
     private var changesBefore: Int32 = 0
+    /// Who prepared it last: the file and line of the caller.
+    var origin: (file: StaticString, line: Int) = ("", 0)
+    private var trace: RunningTrace?
 
     /// The kinds of values that a column can hold in a row.
     package enum Kind: Sendable, Hashable {
@@ -61,6 +64,7 @@ package final class Statement {
         if !isActive { try prepareToRun() }
         let code = sqlite3_step(handle)
         if code == SQLITE_ROW {
+            trace?.rowCount += 1
             if !isActive {
                 isActive = true
                 core.add(active: self)
@@ -96,6 +100,7 @@ package final class Statement {
     /// Ends an execution, wherever it stands, and forgets the values. What the reset answers is the
     /// failure of the step before, which was thrown there.
     package func reset() {
+        if let trace { tell(trace) }
         sqlite3_reset(handle)
         sqlite3_clear_bindings(handle)
         if isActive {
@@ -107,6 +112,9 @@ package final class Statement {
 
     private func prepareToRun() throws(SQLiteError) {
         try core.requireUsable(.step)
+        if let request = StatementTracing.current {
+            trace = RunningTrace(request: request, began: request.clock.now())
+        }
         if let reads { core.authorizer.beginRunning(reads) }
         guard let facts, let tracker = core.authorizer.tracker else { return }
         if facts.resolvedEpoch != tracker.schemaEpoch { core.resolve(facts) }
@@ -114,6 +122,28 @@ package final class Statement {
         // SQLite may find now that the schema changed, and then prepares the statement again.
         core.authorizer.facts = facts
         hasRun = true
+    }
+
+    /// Tells who traces that an execution has ended; before its values are forgotten.
+    private func tell(_ trace: RunningTrace) {
+        self.trace = nil
+        let duration = trace.request.clock.now().duration(since: trace.began)
+        guard duration >= trace.request.least else { return }
+        var expanded: String?
+        if trace.request.includesValues, let text = sqlite3_expanded_sql(handle) {
+            expanded = String(cString: text)
+            sqlite3_free(text)
+        }
+        trace.request.report(
+            TracedExecution(
+                sql: sql,
+                expandedSQL: expanded,
+                file: "\(origin.file)",
+                line: origin.line,
+                duration: duration,
+                rowCount: trace.rowCount
+            )
+        )
     }
 
     /// Tells the tracker what the hook did not see.

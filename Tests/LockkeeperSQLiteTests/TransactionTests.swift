@@ -180,9 +180,10 @@ struct TransactionTests {
         _ = try connection.userStatement(sql)
         try connection.withTransaction(.immediate) { connection in
             connection.withPolicy(.restricted) { connection in
-                for prepare in [connection.userStatement, connection.prepare]
-                    as [(String) throws -> Statement]
-                {
+                let ways: [(String) throws -> Statement] = [
+                    { try connection.userStatement($0) }, { try connection.prepare($0) },
+                ]
+                for prepare in ways {
                     let error = #expect(throws: SQLiteError.self) { try prepare(sql) }
                     #expect(error?.code == .authorization)
                     #expect(error?.refusal != nil)

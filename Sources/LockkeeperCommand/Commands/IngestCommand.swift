@@ -182,8 +182,14 @@ struct IngestCommand: Command {
     ) async throws -> ExitCode {
         let waiting = failure == nil ? try await waitingPages(run) : []
         let token = run.messages.session.token
+        let metrics = run.messages.session.workspace.metrics
         let isPrinted = try sumUp(run.report, context) { report throws(SystemCallError) in
-            try report.printSummary(token, waiting: waiting, durability: durability)
+            try report.printSummary(
+                token,
+                waiting: waiting,
+                durability: durability,
+                stages: metrics.stages
+            )
         }
         if !isPrinted { return .inputOutput }
         let sums = run.report.sums

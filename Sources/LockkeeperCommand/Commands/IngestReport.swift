@@ -1,3 +1,4 @@
+import Lockkeeper
 import LockkeeperDomain
 import LockkeeperMessages
 import LockkeeperPlatform
@@ -147,7 +148,8 @@ final class IngestReport: Sendable {
     func printSummary(
         _ token: FencingToken,
         waiting: [PageGap],
-        durability: Durability
+        durability: Durability,
+        stages: [StageTiming]
     ) throws(SystemCallError) {
         let sums = sums
         try console.print { writer in
@@ -171,6 +173,7 @@ final class IngestReport: Sendable {
             writer.member("p99_ms", milliseconds: sums.waits.quantile(0.99))
             writer.member("max_ms", milliseconds: sums.waits.largest)
             writer.endObject()
+            writer.member("stages", stages)
             writer.endObject()
             writer.endObject()
         }

@@ -17,12 +17,22 @@ struct StatusCommand: Command {
           lockkeeper status --json
         """
 
-    init(_ arguments: inout Arguments) throws(UsageError) {}
+    static let options: [OptionSpecification] = [
+        .flag("openmetrics", "print numbers as OpenMetrics text")
+    ]
+
+    private let isOpenMetrics: Bool
+
+    init(_ arguments: inout Arguments) throws(UsageError) {
+        isOpenMetrics = arguments.flag("openmetrics")
+    }
 
     func run(in context: CommandContext) async throws -> ExitCode {
         try await context.changing(openWaitMax: .seconds(2)) { workspace in
             let status = try await workspace.status()
-            if context.options.isJSON {
+            if isOpenMetrics {
+                for line in OpenMetricsText.lines(status) { try context.console.print(line) }
+            } else if context.options.isJSON {
                 try context.console.print { StatusOutput.write(status, into: &$0) }
             } else {
                 for line in StatusOutput.lines(status) { try context.console.print(line) }

@@ -139,6 +139,8 @@ enum StatusOutput {
         writer.member("sqlite_has_reset_fix", status.sqliteHasResetFix)
         writer.member("sqlite_known_faults", status.sqliteKnownFaults)
         writer.member("excludes_checkpoints", status.excludesCheckpoints)
+        writer.key("hub_metrics")
+        if let metrics = status.hubMetrics { write(metrics, into: &writer) } else { writer.null() }
         write(status.processes, into: &writer)
         writer.key("accounts")
         writer.beginArray()
@@ -192,6 +194,16 @@ enum StatusOutput {
         writer.member("underway", backlog.underwayCount)
         writer.member("unanswered", backlog.unansweredCount)
         writer.member("parked", backlog.parkedCount)
+        writer.endObject()
+    }
+
+    private static func write(_ metrics: ProcessMetrics, into writer: inout JSONWriter) {
+        writer.beginObject()
+        writer.member("pid", metrics.pid)
+        writer.member("name", metrics.name)
+        writer.member("role", metrics.role)
+        writer.member("connections", metrics.hubConnectionCount)
+        writer.member("stages", metrics.stages)
         writer.endObject()
     }
 

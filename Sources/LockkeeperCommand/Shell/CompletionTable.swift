@@ -58,7 +58,7 @@ struct CompletionTable {
 
     /// What follows an option, as its placeholder in the help says it.
     static func value(of option: OptionSpecification) -> Value {
-        guard let placeholder = option.value else { return .none }
+        guard let placeholder = option.value, !option.isValueOptional else { return .none }
         if placeholder == "FILE" { return .file }
         if placeholder == "DIR" { return .folder }
         let words = placeholder.split(separator: "|").map(String.init)

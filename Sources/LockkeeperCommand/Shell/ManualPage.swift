@@ -74,7 +74,8 @@ enum ManualPage {
 
     private static func options(_ options: [OptionSpecification]) -> String {
         options.map { option in
-            let value = option.value.map { " \\fI\(inline($0))\\fR" } ?? ""
+            var value = option.value.map { " \\fI\(inline($0))\\fR" } ?? ""
+            if option.isValueOptional { value = "[=\(value.dropFirst())]" }
             return ".TP\n\\fB\(inline("--\(option.name)"))\\fR\(value)\n\(escaped(option.summary))"
         }.joined(separator: "\n")
     }

@@ -78,6 +78,8 @@ enum ZshCompletion {
             .replacing(":", with: "\\:")
         let action: String
         switch CompletionTable.value(of: option) {
+        case .none where option.isValueOptional:
+            return quoted("--\(option.name)=-[\(summary)]::\(option.value ?? ""): ")
         case .none: return quoted("--\(option.name)[\(summary)]")
         case .choices(let words): action = "(\(words.joined(separator: " ")))"
         case .file: action = "_files"

@@ -1,5 +1,3 @@
-import LockkeeperDomain
-
 /// Durations, counted in buckets: quantiles of any number of waits in a few kilobytes.
 ///
 /// A bucket is a 32nd of a power of two of nanoseconds, so that a quantile is at most a 32nd too
@@ -9,6 +7,8 @@ package struct WaitHistogram: Sendable, Hashable {
     package private(set) var count = 0
     /// The largest of them.
     package private(set) var largest: Duration = .zero
+    /// All of them together.
+    package private(set) var total: Duration = .zero
 
     private var buckets: [Int] = []
 
@@ -24,6 +24,7 @@ package struct WaitHistogram: Sendable, Hashable {
         buckets[index] += 1
         count += 1
         largest = max(largest, duration)
+        total += max(.zero, duration)
     }
 
     /// Adds the durations of another histogram.
@@ -34,6 +35,7 @@ package struct WaitHistogram: Sendable, Hashable {
         for (index, number) in other.buckets.enumerated() { buckets[index] += number }
         count += other.count
         largest = max(largest, other.largest)
+        total += other.total
     }
 
     /// A duration that this share of all does not exceed; zero where there are none.
@@ -48,14 +50,29 @@ package struct WaitHistogram: Sendable, Hashable {
         return largest
     }
 
+    /// How many do not exceed a duration, as far as the buckets tell: at most a 32nd of it wrong.
+    package func count(upTo bound: Duration) -> Int {
+        let limit = bound.wholeNanoseconds
+        var seen = 0
+        for (index, number) in buckets.enumerated() {
+            guard Self.upperBound(of: index) <= limit else { break }
+            seen += number
+        }
+        return seen
+    }
+
     /// The histogram as numbers, so that it can be handed to another process.
-    package var numbers: [Int64] { [largest.wholeNanoseconds] + buckets.map(Int64.init) }
+    package var numbers: [Int64] {
+        [largest.wholeNanoseconds, total.wholeNanoseconds] + buckets.map(Int64.init)
+    }
 
     /// Reads ``numbers``; `nil` when they are none.
     package init?(numbers: some Collection<Int64>) {
-        guard let first = numbers.first, numbers.allSatisfy({ $0 >= 0 }) else { return nil }
-        largest = .nanoseconds(first)
-        buckets = numbers.dropFirst().map(Int.init)
+        let numbers = Array(numbers)
+        guard numbers.count >= 2, numbers.allSatisfy({ $0 >= 0 }) else { return nil }
+        largest = .nanoseconds(numbers[0])
+        total = .nanoseconds(numbers[1])
+        buckets = numbers.dropFirst(2).map(Int.init)
         count = buckets.reduce(0, +)
     }
 
