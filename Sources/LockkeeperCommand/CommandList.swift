@@ -52,6 +52,7 @@ enum CommandList {
         SecretsDeleteCommand.self,
         SecretsListCommand.self,
         StatusCommand.self,
+        TopCommand.self,
         CheckCommand.self,
         DoctorCommand.self,
         MigrateCommand.self,

@@ -4,7 +4,8 @@
 /// one of them fail.
 package enum SystemCall: String, Sendable, Hashable, CaseIterable {
     case accept, bind, chmod, close, connect, eventfd, fallocate, fcntl, fdatasync, fstat, fsync
-    case ftruncate, getsockname, getsockopt, inotifyAddWatch, inotifyInit, kill, listen, lstat,
+    case ftruncate, getsockname, getsockopt, inotifyAddWatch, inotifyInit, ioctl, kill, listen,
+        lstat,
         mkdir, open,
         opendir, pipe,
         poll, posixSpawn, pread

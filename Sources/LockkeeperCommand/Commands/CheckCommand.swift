@@ -1,6 +1,7 @@
 import Lockkeeper
 import LockkeeperDomain
 import LockkeeperMessages
+import LockkeeperPlatform
 
 /// `check`: inspects an account's store.
 struct CheckCommand: Command {
@@ -22,16 +23,31 @@ struct CheckCommand: Command {
         .flag("deep", "look at everything, which reads everything")
     ]
 
+    static let awaitedSignals: [Signal] = [.interrupt]
+
     private let isDeep: Bool
 
     init(_ arguments: inout Arguments) throws(UsageError) { isDeep = arguments.flag("deep") }
 
-    func run(in context: CommandContext) async throws -> ExitCode {
-        let findings = try await context.changing { workspace in
+    private func look(
+        in context: CommandContext,
+        _ meter: ProgressMeter
+    ) async throws -> [InspectionFinding] {
+        try await context.changing { workspace in
             let account = try await context.account(in: workspace)
-            return try await workspace.inspect(account, deep: isDeep)
+            let level: InspectionLevel = isDeep ? .deep : .quick
+            return try await workspace.inspection(of: account, level: level) {
+                meter.show(done: $0, of: $1)
+            }.findings
                 + workspace.foreignProcesses(of: account).map(\.finding)
                 + workspace.warnings(of: account)
+        }
+    }
+
+    func run(in context: CommandContext) async throws -> ExitCode {
+        let meter = ProgressMeter(context, "check", unit: "tables")
+        let findings = try await meter.whileRunning(interrupted: "Nothing was changed.") {
+            try await Interrupts.cancelling { try await look(in: context, meter) }
         }
         context.console.note(
             "lockkeeper: "
