@@ -94,6 +94,7 @@ public final class AccountDatabase: Sendable {
     ///     ``Limits/admissionWaitMax`` by default.
     ///   - usesReserve: whether it may have the space that the account keeps for a full disk. For what
     ///     makes room: deleting and purging. The closure runs once more then.
+    ///   - body: what runs inside of the transaction, on the writer's thread.
     /// - Returns: what the closure returned, and the commit's receipt.
     /// - Throws: ``LockkeeperError`` — `busy` with the holders when the deadline passed, `superseded`
     ///   when the generation is no longer current, `diskFull`, `ioFailed`; `CancellationError`; and

@@ -128,7 +128,9 @@ extension Session {
 extension Workspace {
     /// ``inspection(of:level:progress:)``, with what was found alone.
     ///
-    /// - Parameter deep: as ``Session/inspect(deep:)``.
+    /// - Parameters:
+    ///   - id: the account.
+    ///   - deep: as ``Session/inspect(deep:)``.
     public func inspect(_ id: AccountID, deep: Bool = true) async throws -> [InspectionFinding] {
         try await inspection(of: id, level: deep ? .deep : .quick).findings
     }
@@ -137,8 +139,11 @@ extension Workspace {
     /// missing, or is no store, is a finding like others, and what can be looked at is. How it ended is
     /// written down for ``status()``.
     ///
-    /// - Parameter progress: called on a thread of Lockkeeper's with the tables that are done, and how
-    ///   many there are, of one database after the other.
+    /// - Parameters:
+    ///   - id: the account.
+    ///   - level: how much is looked at.
+    ///   - progress: called on a thread of Lockkeeper's with the tables that are done, and how
+    ///     many there are, of one database after the other.
     /// - Throws: ``LockkeeperError`` — `unknownAccount`; `accountInactive` where the account was
     ///   never activated, so that there is nothing to look at; `busy` where another process needs the
     ///   account to itself. `CancellationError`.

@@ -28,6 +28,7 @@ public struct SchemaMigration: Sendable {
     /// A step in Swift, for what SQL cannot say. It must do the same whenever it runs.
     ///
     /// - Parameters:
+    ///   - name: its name: `<yyyymmddhhmm>_<what>`, in lower case.
     ///   - version: what stands for the step's text: a step that was applied is not changed, and its
     ///     version neither.
     ///   - step: what it does, in a transaction of its own. It may run more than once; what it did

@@ -51,6 +51,8 @@ extension Workspace {
     /// The copy is one read: as long as it lasts, the log grows and is not begun anew.
     ///
     /// - Parameters:
+    ///   - id: the account.
+    ///   - kind: which of its databases.
     ///   - path: the file, which must not be there; `nil` keeps it in the account's own folder.
     ///   - retention: how long backups in the account's own folder are kept.
     ///   - progress: called on a thread of Lockkeeper's after each megabyte.

@@ -32,8 +32,10 @@ extension Workspace {
     /// The files are removed and not overwritten. What the disk keeps in blocks that are free, in
     /// snapshots, and in backups elsewhere is not reached from here.
     ///
-    /// - Parameter waitMax: how long to wait for other processes to leave the account; five seconds
-    ///   where it is not given.
+    /// - Parameters:
+    ///   - id: the account.
+    ///   - waitMax: how long to wait for other processes to leave the account; five seconds
+    ///     where it is not given.
     /// - Throws: ``LockkeeperError``: `unknownAccount`; `busy`, which names who did not leave, and
     ///   nothing was removed; `ioFailed` or `permissionDenied` where a file could not be removed: the
     ///   account is gone then, and who opens the workspace next tries again.

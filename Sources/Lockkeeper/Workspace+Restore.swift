@@ -43,6 +43,7 @@ extension Workspace {
     /// anew. What the server still has is fetched again from the cursors that are in the backup.
     ///
     /// - Parameters:
+    ///   - id: the account.
     ///   - path: the backup; also a store's file that was copied while nobody had it open.
     ///   - waitMax: how long to wait for other processes to leave the account; five seconds where it
     ///     is not given.

@@ -10,7 +10,7 @@ extension MessageStore {
     /// - Returns: what became of it; `quarantined` where it is put aside again. `nil` where there is no
     ///   such item.
     /// - Throws: ``LockkeeperError`` with the code `invalidInput` for what is no event, and what
-    ///   ``AccountDatabase/write(_:)`` throws.
+    ///   ``AccountDatabase/write(durability:waitMax:usesReserve:_:)`` throws.
     public func retryQuarantined(_ number: Int64) async throws -> EventOutcome? {
         try await settle(number) { merge, item in try merge.retry(item) }
     }

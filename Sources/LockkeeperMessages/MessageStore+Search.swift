@@ -79,9 +79,12 @@ extension MessageStore {
     ///
     /// It is this store's alone, and not exported: whoever reads an export supplies it again.
     ///
-    /// - Parameter text: the text; `nil` takes it away.
+    /// - Parameters:
+    ///   - text: the text; `nil` takes it away.
+    ///   - id: the message.
+    ///   - conversation: its conversation.
     /// - Returns: whether the message is shown, and so took it.
-    /// - Throws: what ``AccountDatabase/write(durability:waitMax:_:)`` throws.
+    /// - Throws: what ``AccountDatabase/write(durability:waitMax:usesReserve:_:)`` throws.
     @discardableResult
     public func supplySearchText(
         _ text: String?,
@@ -129,7 +132,7 @@ extension MessageStore {
     /// It works in small transactions, which go behind everything else.
     ///
     /// - Parameter progress: told after each of them.
-    /// - Throws: what ``AccountDatabase/write(durability:waitMax:_:)`` throws. What was indexed until
+    /// - Throws: what ``AccountDatabase/write(durability:waitMax:usesReserve:_:)`` throws. What was indexed until
     ///   then stays.
     public func catchUpSearch(
         progress: @Sendable (SearchStatus) -> Void = { _ in }
@@ -158,7 +161,7 @@ extension MessageStore {
     /// Searching goes on meanwhile, and reads what is not indexed yet.
     ///
     /// - Parameter progress: told after each of the small transactions in which it is done.
-    /// - Throws: what ``AccountDatabase/write(durability:waitMax:_:)`` throws. What is not done then is
+    /// - Throws: what ``AccountDatabase/write(durability:waitMax:usesReserve:_:)`` throws. What is not done then is
     ///   done by whoever indexes next.
     public func rebuildSearch(
         progress: @Sendable (SearchStatus) -> Void = { _ in }

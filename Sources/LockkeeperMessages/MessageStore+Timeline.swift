@@ -37,8 +37,11 @@ extension MessageStore {
     /// A page of a conversation, newest first, with a message in its middle: what is drawn when
     /// somebody goes to a message that was found or answered.
     ///
-    /// - Parameter limit: the largest number of messages, the one in the middle included. There are
-    ///   fewer where the conversation has fewer on one side.
+    /// - Parameters:
+    ///   - conversation: the conversation.
+    ///   - id: the message in the middle.
+    ///   - limit: the largest number of messages, the one in the middle included. There are
+    ///     fewer where the conversation has fewer on one side.
     /// - Returns: the page, around the message's place where the message itself is not shown; `nil`
     ///   where no place of it is known.
     /// - Throws: what ``AccountDatabase/read(_:)`` throws.

@@ -64,7 +64,7 @@ public final class MessageStore: Sendable {
     ///   - waitMax: how long each batch may stand in line.
     /// - Returns: one receipt for all of them.
     /// - Throws: ``LockkeeperError`` — `gap` under ``GapPolicy/refuse``, `contract` when the server's
-    ///   contract needs a stronger durability, and what ``AccountDatabase/write`` throws. Events of
+    ///   contract needs a stronger durability, and what ``AccountDatabase/write(durability:waitMax:usesReserve:_:)`` throws. Events of
     ///   earlier transactions of this call may be stored then; storing them again does no harm.
     @discardableResult
     public func ingest(
@@ -101,7 +101,10 @@ public final class MessageStore: Sendable {
     /// Merges events inside a transaction of the app's own, so that its rows and the messages commit
     /// together or not at all.
     ///
-    /// - Parameter effects: whether the messages may notify.
+    /// - Parameters:
+    ///   - events: what is merged.
+    ///   - effects: whether the messages may notify.
+    ///   - transaction: the transaction that it becomes a part of.
     /// - Returns: what became of the events.
     @discardableResult
     public func apply(

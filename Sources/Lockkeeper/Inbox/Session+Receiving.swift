@@ -4,7 +4,7 @@ package import LockkeeperStorage
 extension Session {
     /// Stores a packet as a row of the inbox, durably, and has it applied on a thread of its own.
     ///
-    /// - Throws: ``LockkeeperError`` as for ``AccountDatabase/write(durability:waitMax:_:)``, and
+    /// - Throws: ``LockkeeperError`` as for ``AccountDatabase/write(durability:waitMax:usesReserve:_:)``, and
     ///   `inboxFull`. Nothing was received then.
     package func receive(
         _ packet: Packet,

@@ -32,6 +32,7 @@ extension Workspace {
     /// others wait for its end.
     ///
     /// - Parameters:
+    ///   - id: the account.
     ///   - waitMax: how long to wait for other processes to leave the account; five seconds where it
     ///     is not given.
     ///   - beginsAnew: whether an empty database is made in the place of one that is not there. What its

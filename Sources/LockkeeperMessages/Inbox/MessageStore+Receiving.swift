@@ -40,8 +40,8 @@ extension MessageStore {
     ///     stream counts as received up to the page's end.
     ///   - waitMax: how long to stand in line.
     /// - Returns: where it is kept, durably, and what may be acknowledged.
-    /// - Throws: ``LockkeeperError`` — `inboxFull`, `invalidInput`, and what ``AccountDatabase/write``
-    ///   throws. Nothing was received then; ``Workspace/deliver(_:closing:to:waitMax:)`` keeps it
+    /// - Throws: ``LockkeeperError`` — `inboxFull`, `invalidInput`, and what ``AccountDatabase/write(durability:waitMax:usesReserve:_:)``
+    ///   throws. Nothing was received then; `Workspace.deliver` keeps it
     ///   elsewhere where the database cannot take it.
     public func receive(
         _ packet: [UInt8],

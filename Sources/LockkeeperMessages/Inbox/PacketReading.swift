@@ -32,7 +32,7 @@ public struct DecodedPacket: Sendable {
 
 /// How a program reads the packets that it is handed, a choice of ``Schema/messages(packets:)``.
 ///
-/// Packets that are event lines, those of ``Workspace/deliver(_:closing:to:waitMax:)`` with events
+/// Packets that are event lines, those of `Workspace.deliver` with events
 /// among them, are read by every program.
 public struct PacketReading: Sendable {
     let decoder: (any PacketDecoder)?

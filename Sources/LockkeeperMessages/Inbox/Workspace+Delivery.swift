@@ -20,7 +20,7 @@ extension Workspace {
     /// harm.
     ///
     /// - Parameters:
-    ///   - packet: at most ``Limits/packetByteCountMax`` bytes: event lines, as ``LineDecoder`` reads
+    ///   - packet: at most ``Limits/packetByteCountMax`` bytes: event lines, as `lockkeeper ingest` reads
     ///     them, unless the workspace was opened with packets of the app's own
     ///     (``Schema/messages(packets:)``). Those are never decoded before they are durable.
     ///   - page: the page that the packet makes up, if it makes up one.
@@ -43,9 +43,13 @@ extension Workspace {
         )
     }
 
-    /// Takes events for an account as one packet; see ``deliver(_:closing:to:waitMax:)``.
+    /// Takes events for an account as one packet; see the one for bytes.
     ///
-    /// - Parameter page: the page that the events make up, if they make up one.
+    /// - Parameters:
+    ///   - events: what the packet holds.
+    ///   - page: the page that the events make up, if they make up one.
+    ///   - account: the account that the packet is for, active or not.
+    ///   - waitMax: how long to try to store it; ``Limits/deliveryWaitMax`` by default.
     public func deliver(
         _ events: [Event],
         closing page: SyncPage? = nil,

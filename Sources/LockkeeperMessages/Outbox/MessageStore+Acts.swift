@@ -22,7 +22,7 @@ extension MessageStore {
     ///
     /// - Throws: ``LockkeeperError`` — `invalidInput` where the account was added without its own id, or
     ///   the message cannot be stored; `exists` where another message has the client id; `outboxFull`;
-    ///   and what ``AccountDatabase/write`` throws.
+    ///   and what ``AccountDatabase/write(durability:waitMax:usesReserve:_:)`` throws.
     public func send(_ draft: OutgoingMessage) async throws -> SendReceipt {
         let own = try ownPersonNeeded()
         let now = Timestamp(stored: session.wallClock.milliseconds())
@@ -88,7 +88,7 @@ extension MessageStore {
     /// Deletes a message for the account, on all its devices; others keep it (M-7).
     ///
     /// - Throws: ``LockkeeperError`` — `invalidInput` where no such message is known, or it was not sent
-    ///   yet; `outboxFull`, and what ``AccountDatabase/write`` throws.
+    ///   yet; `outboxFull`, and what ``AccountDatabase/write(durability:waitMax:usesReserve:_:)`` throws.
     @discardableResult
     public func delete(
         _ id: MessageID,
@@ -108,7 +108,7 @@ extension MessageStore {
     /// clear of its own, which the next one supersedes.
     ///
     /// - Throws: ``LockkeeperError`` — `invalidInput` where the place lies above the last one that is
-    ///   known, `outboxFull`, and what ``AccountDatabase/write`` throws.
+    ///   known, `outboxFull`, and what ``AccountDatabase/write(durability:waitMax:usesReserve:_:)`` throws.
     @discardableResult
     public func clear(
         _ conversation: ConversationID,
@@ -142,10 +142,11 @@ extension MessageStore {
     /// still waits is superseded by a newer one of the same conversation.
     ///
     /// - Parameters:
+    ///   - conversation: the conversation.
     ///   - sequence: up to and with this place; 0 says that nothing is read and that this is known.
     ///   - kind: read, or delivered only.
     /// - Throws: ``LockkeeperError`` — `invalidInput` where the place lies above the last one that is
-    ///   known, `outboxFull`, and what ``AccountDatabase/write`` throws.
+    ///   known, `outboxFull`, and what ``AccountDatabase/write(durability:waitMax:usesReserve:_:)`` throws.
     @discardableResult
     public func markRead(
         _ conversation: ConversationID,

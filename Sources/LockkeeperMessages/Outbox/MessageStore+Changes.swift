@@ -14,7 +14,7 @@ extension MessageStore {
     /// Gives a message a new text, once the server has confirmed it.
     ///
     /// - Throws: ``LockkeeperError`` — `invalidInput` where no such message is shown, it is being
-    ///   recalled, or its authors alone may edit it; `outboxFull`; and what ``AccountDatabase/write``
+    ///   recalled, or its authors alone may edit it; `outboxFull`; and what ``AccountDatabase/write(durability:waitMax:usesReserve:_:)``
     ///   throws.
     @discardableResult
     public func edit(
@@ -62,7 +62,7 @@ extension MessageStore {
     /// is refused or cancelled they have their turn again.
     ///
     /// - Throws: ``LockkeeperError`` — `invalidInput` where no such message is shown, or its authors
-    ///   alone may recall it; `outboxFull`; and what ``AccountDatabase/write`` throws.
+    ///   alone may recall it; `outboxFull`; and what ``AccountDatabase/write(durability:waitMax:usesReserve:_:)`` throws.
     @discardableResult
     public func recall(
         _ id: MessageID,
@@ -90,11 +90,14 @@ extension MessageStore {
     /// Puts a reaction on a message, or takes it away, once the server has confirmed it (M-8).
     ///
     /// - Parameters:
+    ///   - emoji: the reaction.
+    ///   - id: the message.
+    ///   - conversation: its conversation.
     ///   - slot: what it replaces where a person has only so many: a constant for one per person; the
     ///     emoji where nothing is said.
     ///   - removed: takes it away.
     /// - Throws: ``LockkeeperError`` — `invalidInput` where no such message is shown, or the account was
-    ///   added without its own id; `outboxFull`, and what ``AccountDatabase/write`` throws.
+    ///   added without its own id; `outboxFull`, and what ``AccountDatabase/write(durability:waitMax:usesReserve:_:)`` throws.
     @discardableResult
     public func react(
         _ emoji: String,

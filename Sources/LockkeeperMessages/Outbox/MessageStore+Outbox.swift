@@ -103,7 +103,7 @@ extension MessageStore {
     /// it the commit that wrote the item.
     ///
     /// - Returns: the claim; `nil` where nothing is to be done now: ``outboxWait()`` says when.
-    /// - Throws: what ``AccountDatabase/write`` throws.
+    /// - Throws: what ``AccountDatabase/write(durability:waitMax:usesReserve:_:)`` throws.
     public func claimNextOutboxItem() async throws -> OutboxClaim? {
         let now = moment()
         let mayBe = try await session.database.readConnection { [self] connection in

@@ -29,7 +29,7 @@ public struct OutboxClaim: ~Copyable, Sendable {
     ///
     /// A message is written at version 0 under the id that the server gave it, so that the next full
     /// version replaces it (M-4), and its item ends. Where an echo was first, this adds nothing. Where
-    /// the database cannot take it, the confirmation is kept as a packet, as ``Workspace/deliver`` does.
+    /// the database cannot take it, the confirmation is kept as a packet, as `Workspace.deliver` does.
     ///
     /// A confirmation that cannot be true, because its id or place is another message's, changes no
     /// message: the item stays, of unknown outcome, and its reason names the contradiction.

@@ -25,7 +25,9 @@ public protocol Document: Codable, Sendable {
     /// Brings what an older program stored one version further; called once for each version between
     /// the stored one and ``version``.
     ///
-    /// - Parameter version: the version that `value` has.
+    /// - Parameters:
+    ///   - value: what was stored.
+    ///   - version: the version that `value` has.
     static func upgrade(_ value: PropertyValue, from version: Int) throws -> PropertyValue
 }
 

@@ -10,7 +10,7 @@
 /// ```
 ///
 /// What may be trusted: of what is present the content is there, as long as its digest says, unless
-/// something outside took it, which ``MediaStore/sweep()`` finds. Nobody but the process that began is
+/// something outside took it, which ``MediaStore/sweep(deep:)`` finds. Nobody but the process that began is
 /// at what is downloading; where that one is dead anybody may begin. What is in any other state has no
 /// content that anything rests on.
 public enum MediaState: String, Sendable, Hashable, CaseIterable, Codable {

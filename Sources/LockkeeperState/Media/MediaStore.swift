@@ -46,7 +46,10 @@ public final class MediaStore: Sendable {
 
     /// A page of the files in a state, in the order of their ids.
     ///
-    /// - Parameter after: the last one of the page before; `nil` for the first page.
+    /// - Parameters:
+    ///   - state: the state.
+    ///   - after: the last one of the page before; `nil` for the first page.
+    ///   - limit: the most files.
     public func media(
         in state: MediaState,
         after: MediaID? = nil,
@@ -128,6 +131,8 @@ public final class MediaStore: Sendable {
     /// Says that a file should be here. One that is under way or here stays as it is.
     ///
     /// - Parameters:
+    ///   - id: the file.
+    ///   - retention: whether it is kept or may be trimmed.
     ///   - byteCount: the size that the server states, where it does; other content is refused.
     ///   - digest: the SHA-256 that the server states, where it does; other content is refused.
     @discardableResult
@@ -170,7 +175,9 @@ public final class MediaStore: Sendable {
 
     /// Ends an attempt of this process without content.
     ///
-    /// - Parameter reason: why, for people; nothing secret.
+    /// - Parameters:
+    ///   - id: the file.
+    ///   - reason: why, for people; nothing secret.
     public func fail(_ id: MediaID, because reason: String) async throws {
         let own = session.claimer
         try await database.write { transaction in

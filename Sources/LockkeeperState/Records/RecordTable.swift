@@ -93,6 +93,7 @@ public struct RecordTable<Row: Codable & Sendable>: Sendable {
     /// - Parameters:
     ///   - after: the key of the last record before the page (``key(of:)``); `nil` for the first page.
     ///   - limit: the most records.
+    ///   - transaction: the transaction that it is read in.
     public func page(
         after: [SQLValue]? = nil,
         limit: Int,
