@@ -101,8 +101,10 @@ struct InterruptedSwitchTests {
                 let path = try await messagesPath(of: "bob", helper)
                 try FileSystem.rename(path, to: path + ".away")
                 let next = try await test.process("next")
-                #expect(try await states(next) == ["alice active", "bob retired"], "\(stop)")
+                // Opening a workspace gives it a second, which a busy machine may use up; opening an
+                // account waits for it.
                 let alice = try await next.session("alice")
+                #expect(try await states(next) == ["alice active", "bob retired"], "\(stop)")
                 #expect(alice.token.generation > held.token.generation)
                 try await alice.note("on")
                 await expect(.superseded) { try await held.note("late") }
