@@ -34,19 +34,45 @@ let package = Package(
         .executable(name: "lockkeeper", targets: ["LockkeeperCommand"]),
         .plugin(name: "EmbedSQL", targets: ["EmbedSQL"]),
     ],
+    // Exactly one of the first two: SwiftPM has no condition for a trait that is off.
     traits: [
+        .default(enabledTraits: ["SystemSQLite"]),
+        .trait(name: "SystemSQLite", description: "The system's SQLite, without encryption."),
+        .trait(
+            name: "Encryption",
+            description: "SQLCipher 4 in the place of SQLite (Scripts/install-sqlcipher)."
+        ),
         .trait(
             name: "SecretService",
             description: "Secrets in the user's session, through libsecret, which it links."
-        )
+        ),
     ],
     targets: [
         // 0 ground
         .target(name: "CLockkeeperPlatform"),
         .systemLibrary(
-            name: "CLockkeeperSQLite",
+            name: "CLockkeeperSystemSQLite",
             pkgConfig: "sqlite3",
             providers: [.apt(["libsqlite3-dev"])]
+        ),
+        .systemLibrary(
+            name: "CLockkeeperSQLCipher",
+            pkgConfig: "sqlcipher",
+            providers: [.apt(["libsqlcipher-dev"])]
+        ),
+        .target(
+            name: "CLockkeeperSQLite",
+            dependencies: [
+                .target(
+                    name: "CLockkeeperSystemSQLite",
+                    condition: .when(traits: ["SystemSQLite"])
+                ),
+                .target(name: "CLockkeeperSQLCipher", condition: .when(traits: ["Encryption"])),
+            ],
+            linkerSettings: [
+                .linkedLibrary("sqlite3", .when(traits: ["SystemSQLite"])),
+                .linkedLibrary("sqlcipher", .when(traits: ["Encryption"])),
+            ]
         ),
         .systemLibrary(
             name: "CLockkeeperSodium",

@@ -50,7 +50,10 @@ struct AccountFiles: Sendable {
         keeping connections: inout [Connection]
     ) throws -> [AppliedMigration] {
         try keepCharter(deadline: deadline)
-        if try isPrepared(deadline: deadline, keeping: &connections) { return [] }
+        if try isPrepared(deadline: deadline, keeping: &connections) {
+            try keepSealingKey(deadline: deadline)
+            return []
+        }
         let maintenance = try attachment.membership.acquire(
             .maintenance,
             .exclusive,
@@ -69,6 +72,7 @@ struct AccountFiles: Sendable {
                 }
             }
             try attachment.writeCharter(try record())
+            try keepSealingKey(deadline: deadline)
             try attachment.membership.setActivity(.idle)
             return applied
         }
@@ -282,6 +286,7 @@ struct AccountFiles: Sendable {
         )
         try StoreFile.create(
             path(of: kind, number: number),
+            key: try keyOfNewFile(deadline: deadline),
             fence: fence,
             migrations: migrations(for: kind),
             environment: workspace.environment,
@@ -293,6 +298,38 @@ struct AccountFiles: Sendable {
         try workspace.registry.use {
             try $0.publish(kind, file: number, of: attachment.account)
         }
+    }
+
+    /// Makes sure that files beside the databases are sealed with the key that these have: whoever
+    /// changed it may not have come to that.
+    private func keepSealingKey(deadline: Deadline) throws {
+        let environment = workspace.environment
+        guard environment.keys.isRequired else { return }
+        let connection = try StoreFile.open(
+            path(of: .settings),
+            for: .reading,
+            environment: environment,
+            busyDeadline: deadline
+        )
+        defer { try? connection.close() }
+        let sealing = FileSealing(account: attachment.paths.directory, keys: environment.keys)
+        try sealing.use(environment.keys.key(of: connection))
+    }
+
+    /// Both files have one key.
+    private func keyOfNewFile(deadline: Deadline) throws -> StoreKey? {
+        guard workspace.environment.keys.isRequired else { return nil }
+        let there = try StoreKind.allCases.filter { try currentNumber(of: $0) > 0 }
+        let connections = try there.map { kind in
+            try StoreFile.open(
+                path(of: kind),
+                for: .reading,
+                environment: workspace.environment,
+                busyDeadline: deadline
+            )
+        }
+        defer { for connection in connections { try? connection.close() } }
+        return try workspace.keyOfNewFiles(of: attachment.account, beside: connections)
     }
 
     private func migrate(

@@ -191,6 +191,9 @@ enum ErrorMapping {
                 remedy: "Update this program; the packet is left for it.",
                 cause: error
             )
+        case .encrypted, .notEncrypted, .keyMissing, .wrongKey, .sealingKeyMissing,
+            .keyUnavailable:
+            return keyError(error, subject: subject)
         case .unknownAccount(let account): return LockkeeperError.unknownAccount(account)
         case .accountExists(let account): return LockkeeperError.accountExists(account)
         case .accountNotActive(let account): return LockkeeperError.accountInactive(account)
@@ -236,6 +239,41 @@ enum ErrorMapping {
         "Nothing was changed. Inspect it with 'lockkeeper check', and mend it with 'lockkeeper repair'."
 
     /// A full disk and the like are no fault of the migration, and keep their codes.
+    /// What is wrong with the key of a file. None of these is damage, and nothing was changed.
+    private static func keyError(_ error: StorageError, subject: String) -> any Error {
+        let (code, answer, remedy): (LockkeeperError.Code, LockkeeperError.Answer, String) =
+            switch error {
+            case .encrypted:
+                (.encrypted, .fixEnvironment, "Use a program built with the trait Encryption.")
+            case .notEncrypted:
+                (.notEncrypted, .fixEnvironment, "Encrypt it with 'lockkeeper key change'.")
+            case .keyMissing:
+                (
+                    .keyMissing, .fixEnvironment,
+                    "Name the place where its key is kept, or put the key back; without it nothing of the"
+                        + " file can be read."
+                )
+            case .wrongKey:
+                (
+                    .wrongKey, .fixEnvironment,
+                    "Put the key back that the file names; it was left as it is."
+                )
+            case .sealingKeyMissing:
+                (.keyLocked, .retry, "Open the account once with its keys, then try again.")
+            case .keyUnavailable(_, let cause as LockkeeperError) where cause.code == .locked:
+                (.keyLocked, .retry, "Try again once the person has unlocked the store of keys.")
+            default: (.permissionDenied, .fixEnvironment, "Look at the place where keys are kept.")
+            }
+        return LockkeeperError(
+            code,
+            subject: subject,
+            explanation: error.description,
+            answer: answer,
+            remedy: remedy,
+            cause: error
+        )
+    }
+
     private static func failedMigration(
         _ error: StorageError,
         because cause: any Error,

@@ -37,11 +37,14 @@ struct ExclusiveWork {
     ///     prove it.
     ///   - isDamageTolerated: whether files that are missing or damaged are left out. SQLite proves
     ///     nothing of those; that no process has one of them open is seen from outside then.
+    ///   - acceptsPlain: whether plain files are opened though files have to be encrypted: what becomes
+    ///     of them is.
     /// - Throws: ``LockkeeperError`` with the code `busy` and the holders when somebody did not leave;
     ///   what the closure throws.
     func run<Value>(
         proving kinds: [StoreKind],
         toleratingDamage isDamageTolerated: Bool = false,
+        acceptingPlain acceptsPlain: Bool = false,
         _ body: ([StoreKind: Connection]) throws -> Value
     ) throws -> Value {
         try attachment.leave(.excluded, until: deadline)
@@ -49,7 +52,11 @@ struct ExclusiveWork {
         let result = Result {
             try membership.setActivity(.excluding)
             return try Self.behindTheDoor(membership, until: deadline) {
-                let connections = try proofs(of: kinds, isDamageTolerated: isDamageTolerated)
+                let connections = try proofs(
+                    of: kinds,
+                    isDamageTolerated: isDamageTolerated,
+                    acceptsPlain: acceptsPlain
+                )
                 defer { for connection in connections.values { try? connection.close() } }
                 let value = try body(connections)
                 try moveLeftoversAside()
@@ -81,7 +88,8 @@ struct ExclusiveWork {
     /// Opens the current files so that nobody else, foreign programs included, has them open.
     private func proofs(
         of kinds: [StoreKind],
-        isDamageTolerated: Bool
+        isDamageTolerated: Bool,
+        acceptsPlain: Bool
     ) throws -> [StoreKind: Connection] {
         let record = try workspace.registry.record(of: attachment.account)
         let users = StoreOpener(workspace: workspace, account: attachment.account).users(attachment)
@@ -93,6 +101,7 @@ struct ExclusiveWork {
                     connections[kind] = try users.namingAnybody {
                         try StoreFile.openExclusively(
                             path,
+                            acceptsPlain: acceptsPlain,
                             environment: workspace.environment,
                             busyDeadline: deadline
                         )

@@ -300,6 +300,16 @@ extension AccountFiles {
                     remedy: LockkeeperError.remedyForMissingFile(attachment.account)
                 )
             ]
+        } catch let error as StorageError where error.isOfTheKey {
+            let mapped = ErrorMapping.map(error, subject: path) as? LockkeeperError
+            return missing + [
+                InspectionFinding(
+                    code: mapped?.code.rawValue ?? "key",
+                    subject: path,
+                    explanation: "It was not looked at: \(error.description).",
+                    remedy: mapped?.remedy ?? ""
+                )
+            ]
         } catch let error as StorageError where !error.isDamage {
             guard let mapped = ErrorMapping.map(error, subject: path) as? LockkeeperError,
                 [.permissionDenied, .ioFailed, .diskFull].contains(mapped.code)

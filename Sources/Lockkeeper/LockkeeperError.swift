@@ -61,6 +61,16 @@ public struct LockkeeperError: Error, Sendable, CustomStringConvertible {
         case damaged
         /// A database file of the account is not there.
         case fileMissing
+        /// A file is encrypted, or is to be, and this program was built without encryption.
+        case encrypted
+        /// A file is plain where the program wants files encrypted.
+        case notEncrypted
+        /// A file is encrypted and there is no key for its account. Nothing is damaged.
+        case keyMissing
+        /// A file is encrypted and the keys of its account are others. Nothing is damaged.
+        case wrongKey
+        /// A file's key cannot be read now, because its store is locked, and may be later.
+        case keyLocked
         /// A file was replaced or removed behind the program's back.
         case fileReplaced
         /// The app's closure asked SQLite for something that it refuses.

@@ -1,6 +1,7 @@
 public import LockkeeperDomain
 import LockkeeperLocking
 package import LockkeeperPlatform
+package import LockkeeperStorage
 import Synchronization
 
 /// An account as one process has it open under one generation.
@@ -94,6 +95,14 @@ public final class Session: Sendable {
             }
         }
     }
+
+    /// How files in the account's folder are encrypted.
+    package func sealing(in folder: String) -> FileSealing {
+        FileSealing(account: folder, keys: workspace.environment.keys)
+    }
+
+    /// Whether the account's files have to be encrypted.
+    package var isEncrypted: Bool { workspace.environment.keys.isRequired }
 
     /// This process, as it is told from a later one of its number, for claims of the products.
     package var claimer: String { Self.claimer(workspace.process.identity) }

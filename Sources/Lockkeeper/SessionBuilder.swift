@@ -30,7 +30,10 @@ struct SessionBuilder {
 
     private func reserve(_ attachment: AccountAttachment) -> SpaceReserve {
         SpaceReserve(
-            folder: InboxFolder(account: attachment.paths.directory),
+            folder: InboxFolder(
+                account: attachment.paths.directory,
+                keys: workspace.environment.keys
+            ),
             byteCount: Int64(workspace.limits.inboxReserveByteCount)
         )
     }
@@ -198,7 +201,10 @@ private struct Chores {
 
     init(_ workspace: Workspace, _ attachment: AccountAttachment, logPath: String) {
         if let intake = workspace.packetIntake {
-            let folder = InboxFolder(account: attachment.paths.directory)
+            let folder = InboxFolder(
+                account: attachment.paths.directory,
+                keys: workspace.environment.keys
+            )
             inbox = SessionInbox(.files, workspace, folder: folder, intake: intake)
             packets = SessionInbox(.rows, workspace, folder: folder, intake: intake)
         }

@@ -55,6 +55,7 @@ private struct SurroundingsLook {
         look { try $0.lookAtDisk() }
         look { try $0.lookAtMounts() }
         look { try $0.lookAtLeftovers() }
+        look { try $0.lookAtPlainFiles() }
         look { try $0.lookAtEngine() }
         look { try $0.lookAtSyncs() }
     }
@@ -165,7 +166,7 @@ private struct SurroundingsLook {
         let record = try workspace.registry.record(of: files.attachment.account)
         let known: Set<String> = [
             "account.locks", "account.json", "health.json", "reserve", "inbox", "damaged",
-            "backups", "documents", "media", "secrets",
+            "backups", FileSealing.keyFileName, "documents", "media", "secrets",
         ]
         for name in try FileSystem.list(paths.directory).sorted() where !known.contains(name) {
             let isCurrent = StoreKind.allCases.contains { kind in
@@ -190,6 +191,25 @@ private struct SurroundingsLook {
                     + " --discard-damaged --yes' removes them"
                 : ""
             note(name, "\(size.fileCount) files with \(size.byteCount) bytes\(advice)")
+        }
+    }
+
+    /// Files of an encrypted account that are not: what was there before it was encrypted.
+    private mutating func lookAtPlainFiles() throws {
+        guard workspace.environment.keys.isRequired else { return }
+        for folder in [paths.backups, paths.damaged]
+        where try FileSystem.status(folder) != nil {
+            for name in try FileSystem.list(folder).sorted() where name.hasSuffix(".db") {
+                let path = "\(folder)/\(name)"
+                let head = try FileSystem.contents(of: path, limit: 16)
+                guard head.elementsEqual("SQLite format 3\0".utf8) else { continue }
+                find(
+                    "plain-file",
+                    path,
+                    "It was made before the account was encrypted, and is not encrypted.",
+                    "Remove it with its '-wal' file, unless something in it is needed."
+                )
+            }
         }
     }
 
@@ -289,6 +309,11 @@ private struct SurroundingsLook {
                 "\(select.string(1)), \(select.int64(2)) in all"
             )
         }
+        note(
+            "key-\(kind.rawValue)",
+            workspace.environment.keys.key(of: connection)?.name.description
+                ?? "none: the file is not encrypted"
+        )
         if kind == .messages { try noteDistance(to: connection, path) }
     }
 

@@ -3,14 +3,23 @@ import LockkeeperPlatform
 import LockkeeperSQLite
 import LockkeeperStorage
 
-/// What copying distrusted files and restoring a backup have in common: the last steps of exclusive
-/// work (5.5).
+/// The key of copies.
+enum CopyKey {
+    /// That of what is copied; a new one where that is plain and must not be.
+    case same
+    /// This one; `nil` for plain files.
+    case other(StoreKey?)
+}
+
+/// What copying distrusted files, restoring a backup and changing the key have in common: the last steps
+/// of exclusive work (5.5).
 extension Workspace {
     /// Copies databases into new files, each a store of its own, and publishes those in one
     /// transaction of the registry. The caller is alone with the account, and under SWITCH.
     ///
     /// - Parameters:
     ///   - sources: what is copied, by what it becomes.
+    ///   - copyKey: what the new files are encrypted with, both with the same.
     ///   - floor: a generation that the new one is above, where a source comes from elsewhere.
     ///   - adapt: changes a copy, at this program's schema, before it is looked at and published.
     /// - Returns: the generation under which they were published.
@@ -19,11 +28,18 @@ extension Workspace {
     func publishCopies(
         of sources: [StoreKind: Connection],
         _ attachment: AccountAttachment,
+        key copyKey: CopyKey = .same,
         above floor: Generation = Generation(0),
         deadline: Deadline,
         adapting adapt: (StoreKind, Connection) throws -> Void = { _, _ in }
     ) throws -> Generation {
         let record = try registry.record(of: attachment.account)
+        let key =
+            switch copyKey {
+            case .other(let key): key
+            case .same:
+                try keyOfNewFiles(of: attachment.account, beside: Array(sources.values))
+            }
         let generation = try registry.use { try $0.reserveGeneration(above: floor) }
         var generator = SystemRandomNumberGenerator()
         var numbers: [StoreKind: Int64] = [:]
@@ -35,6 +51,7 @@ extension Workspace {
             try StoreFile.create(
                 path,
                 copying: source,
+                key: key,
                 as: .random(using: &generator),
                 at: generation,
                 record.state,
@@ -61,6 +78,7 @@ extension Workspace {
         let connection = try StoreFile.open(
             path,
             for: .maintaining,
+            acceptsPlain: true,
             environment: environment,
             busyDeadline: deadline
         )
@@ -82,6 +100,7 @@ extension Workspace {
         let connection = try StoreFile.open(
             path,
             for: .reading,
+            acceptsPlain: true,
             environment: environment,
             busyDeadline: deadline
         )

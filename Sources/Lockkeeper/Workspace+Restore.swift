@@ -80,14 +80,21 @@ extension Workspace {
         let work = ExclusiveWork(workspace: self, attachment: attachment, deadline: deadline)
         var notes = try interruptedRepair(of: id, kind)
         let account = AccountInfo(try registry.record(of: id))
-        let generation = try work.run(proving: StoreKind.allCases, toleratingDamage: true) { now in
+        let generation = try work.run(
+            proving: StoreKind.allCases,
+            toleratingDamage: true,
+            acceptingPlain: true
+        ) { now in
             // The other one is copied as it is, so that both have the new generation; where it is
             // damaged it stays what it is.
             var sources = now
             sources[kind] = backup
+            // A backup may be plain, or have a key that was changed since.
+            let key = try keyOfNewFiles(of: id, beside: Array(now.values) + [backup])
             return try publishCopies(
                 of: sources,
                 attachment,
+                key: .other(key),
                 above: contents.fence.generation,
                 deadline: deadline
             ) { copied, connection in
@@ -209,7 +216,17 @@ extension Workspace {
         _ path: String,
         of id: AccountID
     ) throws -> (connection: Connection, contents: BackupFile.Contents) {
-        let (connection, contents) = try BackupFile.open(path, environment)
+        let keys = try keySource?.storeKeys(of: id) ?? []
+        environment.keys.add(keys)
+        let connection: Connection
+        let contents: BackupFile.Contents
+        do throws(StorageError) {
+            (connection, contents) = try BackupFile.open(path, environment)
+        } catch {
+            // Where the file lies does not say whose keys it may have.
+            guard case .keyMissing(let path, let key) = error, !keys.isEmpty else { throw error }
+            throw StorageError.wrongKey(path: path, key: key)
+        }
         do {
             guard contents.fence.account == id else {
                 throw LockkeeperError(

@@ -20,6 +20,8 @@ public final class Workspace: Sendable {
     let paths: WorkspacePaths
     let schemas: [Schema]
     let environment: StoreEnvironment
+    /// Where the keys of accounts' files are kept; `nil` where files are plain.
+    let keySource: (any StoreKeySource)?
     let process: ProcessDescription
     let registry: RegistryHandle
     let membership: LockFileMembership
@@ -73,16 +75,22 @@ public final class Workspace: Sendable {
     ///   - role: how this process takes part.
     ///   - schemas: the tables that this program knows beside Lockkeeper's own.
     ///   - limits: the bounds that this process keeps.
+    ///   - keys: where the keys of accounts' files are kept. With them new files are encrypted, and plain
+    ///     ones refused until ``changeKey(of:to:waitMax:)`` encrypted them. Every process of the workspace
+    ///     opens it the same way.
     /// - Throws: ``LockkeeperError`` — `invalidInput`, `permissionDenied`, `unsupportedFileSystem`,
-    ///   `newerSchema`, `damaged`, `busy` when another process does exclusive work for too long.
+    ///   `newerSchema`, `damaged`, `busy` when another process does exclusive work for too long;
+    ///   `encrypted` for keys in a build without encryption.
     public static func open(
         at path: String,
         name: String,
         role: Role = .helper,
         schemas: [Schema] = [],
-        limits: Limits = Limits()
+        limits: Limits = Limits(),
+        keys: (any StoreKeySource)? = nil
     ) async throws -> Workspace {
-        try await blocking("lk-open") {
+        try requireEncryption(for: keys)
+        return try await blocking("lk-open") {
             let folder = try WorkspaceFolder.prepare(path)
             let workspace = try Instances.shared(folder) {
                 try Workspace(
@@ -92,10 +100,11 @@ public final class Workspace: Sendable {
                     schemas: schemas,
                     limits: limits,
                     clock: SystemClock(),
-                    wallClock: SystemWallClock()
+                    wallClock: SystemWallClock(),
+                    keys: keys
                 )
             }
-            try workspace.requireOpened(as: name, role, schemas, limits)
+            try workspace.requireOpened(as: name, role, schemas, limits, hasKeys: keys != nil)
             return workspace
         }
     }
@@ -106,11 +115,13 @@ public final class Workspace: Sendable {
         as name: String,
         _ role: Role,
         _ schemas: [Schema],
-        _ limits: Limits
+        _ limits: Limits,
+        hasKeys: Bool
     ) throws {
         let isSame =
             name == self.name && role.recorded == process.role && limits == self.limits
             && schemas.map(\.owner) == self.schemas.map(\.owner)
+            && hasKeys == (keySource != nil)
         guard !isSame else { return }
         throw LockkeeperError(
             .invalidInput,
@@ -136,9 +147,11 @@ public final class Workspace: Sendable {
         clock: any MonotonicClock = SystemClock(),
         wallClock: any WallClockSource = SystemWallClock(),
         vfs: String? = nil,
+        keys: (any StoreKeySource)? = nil,
         admitsSuperseded: Bool = false
     ) async throws -> Workspace {
-        try await blocking("lk-open") {
+        try requireEncryption(for: keys)
+        return try await blocking("lk-open") {
             try Workspace(
                 try WorkspaceFolder.prepare(path),
                 name: name,
@@ -148,6 +161,7 @@ public final class Workspace: Sendable {
                 clock: clock,
                 wallClock: wallClock,
                 vfs: vfs,
+                keys: keys,
                 admitsSuperseded: admitsSuperseded
             )
         }
@@ -162,6 +176,7 @@ public final class Workspace: Sendable {
         clock: any MonotonicClock,
         wallClock: any WallClockSource,
         vfs: String? = nil,
+        keys: (any StoreKeySource)?,
         admitsSuperseded: Bool = false
     ) throws {
         let paths = WorkspacePaths(root: folder.path)
@@ -169,6 +184,7 @@ public final class Workspace: Sendable {
         self.name = name
         self.limits = limits
         self.schemas = schemas
+        keySource = keys
         (process, environment, membership, registry) = try ErrorMapping.mapped(
             "workspace \(folder.path)"
         ) {
@@ -188,6 +204,7 @@ public final class Workspace: Sendable {
                 bootID: identity.bootID,
                 jitterSeed: generator.next(),
                 vfs: vfs,
+                keys: KeyRing(keys, paths: paths),
                 isBookkeeping: { bookkeeping.contains($0) },
                 admitsSuperseded: admitsSuperseded
             )

@@ -68,7 +68,8 @@ struct CommandContext: Sendable {
             name: name,
             role: role,
             schemas: [.messages, .state],
-            limits: limits
+            limits: limits,
+            keys: options.keys?.source
         )
         workspace.onFinishedRepair { [console] report in
             console.log("a repair that a process died in was brought to its end", .warning)

@@ -59,6 +59,7 @@ enum CommandList {
         BackupCommand.self,
         RestoreCommand.self,
         RepairCommand.self,
+        KeyChangeCommand.self,
         DemoCommand.self,
         BenchIngestCommand.self,
         BenchContentionCommand.self,

@@ -12,7 +12,8 @@ enum ExitCode: Int32, Sendable, CaseIterable {
     case unreadableLines = 65
     /// There is no such account, or no more.
     case unknownAccount = 67
-    /// It cannot be done as things stand: maintenance, an inactive account, a newer schema.
+    /// It cannot be done as things stand: maintenance, an inactive account, a newer schema, a file that
+    /// this program cannot decrypt.
     case unavailable = 69
     /// The program is wrong.
     case internalFault = 70
@@ -24,7 +25,7 @@ enum ExitCode: Int32, Sendable, CaseIterable {
     case tryAgain = 75
     /// The session's generation is no longer the account's.
     case superseded = 76
-    /// The operating system refuses access.
+    /// The operating system refuses access, or the key is missing.
     case permission = 77
     /// Somebody pressed ^C; what was done until then is whole.
     case interrupted = 130
@@ -55,15 +56,16 @@ enum ExitCode: Int32, Sendable, CaseIterable {
             case .notFound: .found
             case .invalidInput, .contract, .wrongType: .usage
             case .unknownAccount, .accountRemoved: .unknownAccount
-            case .accountInactive, .hostRunning, .newerSchema, .migrationFailed, .unavailable:
+            case .accountInactive, .hostRunning, .newerSchema, .migrationFailed, .unavailable,
+                .encrypted, .notEncrypted:
                 .unavailable
             case .accountExists, .exists, .unsupportedFileSystem: .cannotCreate
             case .diskFull, .ioFailed, .damaged, .fileMissing: .inputOutput
             case .busy, .tooManyProcesses, .gap, .resync, .fileReplaced, .suspended, .inboxFull,
-                .outboxFull, .quarantineFull, .locked:
+                .outboxFull, .quarantineFull, .locked, .keyLocked:
                 .tryAgain
             case .superseded: .superseded
-            case .permissionDenied: .permission
+            case .permissionDenied, .keyMissing, .wrongKey: .permission
             case .statement, .closed: .internalFault
             }
     }

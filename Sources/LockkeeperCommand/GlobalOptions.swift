@@ -9,6 +9,8 @@ struct GlobalOptions: Sendable, Hashable {
     let namedRoot: String?
     /// The account that was named; `nil` for the only active one.
     let account: AccountID?
+    /// Where the keys of encrypted accounts are kept; `nil` where files are plain.
+    let keys: KeyPlace?
     /// Whether results and errors are printed for programs.
     let isJSON: Bool
     /// Whether what a command takes away may go without a question.
@@ -22,6 +24,11 @@ struct GlobalOptions: Sendable, Hashable {
                 "the workspace (LOCKKEEPER_ROOT, else $XDG_STATE_HOME/lockkeeper)"
             ),
             .value("account", "ID", "the account (LOCKKEEPER_ACCOUNT, else the only active one)"),
+            .value(
+                "keys",
+                "PLACE",
+                "where keys are: a folder, secret-service, systemd (LOCKKEEPER_KEYS)"
+            ),
             .flag("json", "print for programs: one JSON object per line"),
             .flag("help", "say what the command does"),
         ] + StatementTrace.options
@@ -34,6 +41,7 @@ struct GlobalOptions: Sendable, Hashable {
         root = nil
         namedRoot = nil
         account = nil
+        keys = nil
         isJSON = false
         isConfirmed = false
         trace = nil
@@ -57,6 +65,7 @@ struct GlobalOptions: Sendable, Hashable {
             ?? (variable("XDG_STATE_HOME") ?? home).map { "\($0)/lockkeeper" }
         let name = arguments.value("account") ?? variable("LOCKKEEPER_ACCOUNT")
         account = try name.map { text throws(UsageError) in try AccountID(argument: text) }
+        keys = (arguments.value("keys") ?? variable("LOCKKEEPER_KEYS")).map { KeyPlace($0) }
         isJSON = arguments.flag("json")
         isConfirmed = arguments.flag("yes")
         trace = try StatementTrace(arguments)

@@ -13,6 +13,9 @@ package final class Connection {
     /// Stops what the connection does, from any thread.
     package let interruptHandle: InterruptHandle
 
+    /// What the file's key is called; `nil` for a file that is not encrypted.
+    package internal(set) var keyName: [UInt8]?
+
     let core: ConnectionCore
     /// The process that opened it, and the only one that may use it.
     private let pid = getpid()

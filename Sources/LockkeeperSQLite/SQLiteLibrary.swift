@@ -1,5 +1,11 @@
 import CLockkeeperSQLite
 
+#if SystemSQLite && Encryption
+    #error("The traits SystemSQLite and Encryption exclude each other: --traits Encryption")
+#elseif !SystemSQLite && !Encryption
+    #error("One of the traits SystemSQLite and Encryption is needed: --traits SystemSQLite")
+#endif
+
 /// The SQLite that this process is linked with, looked at while it runs and not taken from the
 /// headers it was built against.
 package enum SQLiteLibrary {
@@ -31,10 +37,53 @@ package enum SQLiteLibrary {
         }
     }
 
+    /// Whether files can be encrypted: whether this is a build with the package trait `Encryption`.
+    package static var canEncrypt: Bool {
+        #if Encryption
+            true
+        #else
+            false
+        #endif
+    }
+
+    /// The version of the SQLCipher that is loaded, "4.6.1 community"; `nil` where it is SQLite.
+    package static let cipherVersion: String? = {
+        var database: OpaquePointer?
+        defer { sqlite3_close_v2(database) }
+        guard sqlite3_open_v2(":memory:", &database, SQLITE_OPEN_READWRITE, nil) == SQLITE_OK else {
+            return nil
+        }
+        var version: String?
+        // It would tell each page that it cannot decrypt on standard error, for the whole process.
+        sqlite3_exec(database, "PRAGMA cipher_log_level = NONE", nil, nil, nil)
+        // Only a question: it needs no busy handler, authoriser or policy.
+        var statement: OpaquePointer?
+        if sqlite3_prepare_v2(database, "PRAGMA cipher_version", -1, &statement, nil) == SQLITE_OK,
+            sqlite3_step(statement) == SQLITE_ROW
+        {
+            version = sqlite3_column_text(statement, 0).map { String(cString: $0) }
+        }
+        sqlite3_finalize(statement)
+        return version
+    }()
+
+    /// Why a library cannot encrypt as it is needed, for a build that is to; `nil` where it can.
+    package static func cipherShortcoming(of version: String?) -> String? {
+        guard let version else {
+            return "this program was built with encryption, and the SQLite that is loaded has none:"
+                + " SQLCipher 4 is needed"
+        }
+        guard let major = Int(version.prefix { $0.isNumber }), major >= 4 else {
+            return "SQLCipher \(version) is too old: version 4 or newer is needed"
+                + " (Scripts/install-sqlcipher)"
+        }
+        return nil
+    }
+
     /// Makes sure that the library can do what is asked of it.
     ///
     /// - Throws: ``SQLiteError`` when it is older than 3.35, cannot be used from several threads or
-    ///   has no write-ahead log.
+    ///   has no write-ahead log; in a build with encryption also where it is no SQLCipher 4.
     package static func check() throws(SQLiteError) {
         let shortcoming: String? =
             if versionNumber < versionNumberMin {
@@ -44,7 +93,7 @@ package enum SQLiteLibrary {
             } else if sqlite3_compileoption_used("OMIT_WAL") != 0 {
                 "this SQLite was built without the write-ahead log"
             } else {
-                nil
+                canEncrypt ? cipherShortcoming(of: cipherVersion) : nil
             }
         guard let shortcoming else { return }
         throw SQLiteError(code: .misuse, message: shortcoming, operation: .open)

@@ -31,6 +31,22 @@ package enum StorageError: Error, Sendable, CustomStringConvertible {
     /// it are lost.
     case logDamaged(path: String)
 
+    // MARK: Keys
+
+    /// Thrown when a file is encrypted and this program was built without encryption.
+    case encrypted(path: String)
+    /// Thrown when a file is plain where files have to be encrypted.
+    case notEncrypted(path: String)
+    /// Thrown when there is no key for the account of an encrypted file. Nothing is damaged.
+    case keyMissing(path: String, key: String)
+    /// Thrown when there are keys for the account and none of them is the file's. Nothing is damaged.
+    case wrongKey(path: String, key: String)
+    /// Thrown when a file of an account that has to be encrypted cannot be, because the account was never
+    /// opened with its keys. Nothing was written.
+    case sealingKeyMissing(path: String)
+    /// Thrown when it cannot be known now whether there is a key: its store is locked, or refuses.
+    case keyUnavailable(path: String, cause: any Error)
+
     // MARK: Migrating
 
     /// Thrown when a store holds a migration that this program does not know: the store is newer.
@@ -94,6 +110,15 @@ package enum StorageError: Error, Sendable, CustomStringConvertible {
         }
     }
 
+    /// Whether a file cannot be read, or must not be used, because of its key. Nothing is damaged then.
+    package var isOfTheKey: Bool {
+        switch self {
+        case .encrypted, .notEncrypted, .keyMissing, .wrongKey, .sealingKeyMissing, .keyUnavailable:
+            true
+        default: false
+        }
+    }
+
     /// Whether the registry is not there or cannot be used, so that it is to be made anew of what the
     /// accounts' own files say.
     package var isLossOfRegistry: Bool {
@@ -123,6 +148,15 @@ package enum StorageError: Error, Sendable, CustomStringConvertible {
             "\(path) belongs to account \(found), not \(expected)"
         case .logModeChanged(let path, let mode): "the journal mode of \(path) is \(mode), not wal"
         case .logDamaged(let path): "pages of the log of \(path) are lost"
+        case .encrypted(let path):
+            "\(path) is encrypted, and this program was built without encryption"
+        case .notEncrypted(let path): "\(path) is not encrypted, and has to be"
+        case .keyMissing(let path, let key):
+            "\(path) is encrypted with the key \(key), and there is no key for its account"
+        case .wrongKey(let path, let key):
+            "\(path) is encrypted with the key \(key), and the keys of its account are others"
+        case .sealingKeyMissing(let path): "\(path), with which files are encrypted, is not there"
+        case .keyUnavailable(let path, let cause): "the key of \(path) cannot be had: \(cause)"
         case .newerSchema(let owner, let name):
             "the store is newer than this program: it has migration \(name) of \(owner)"
         case .migrationChanged(let owner, let name):

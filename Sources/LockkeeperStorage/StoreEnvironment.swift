@@ -13,6 +13,8 @@ package struct StoreEnvironment: Sendable {
     package let jitterSeed: UInt64
     /// A SQLite VFS, for tests; the default one otherwise.
     package let vfs: String?
+    /// The keys of files that are encrypted.
+    package let keys: KeyRing
     /// Tables that stand in no commit-log row besides this room's own.
     package let isBookkeeping: @Sendable (String) -> Bool
     /// Plants a defect: a token that is not current is admitted (I-2). Only the simulation of the
@@ -27,6 +29,7 @@ package struct StoreEnvironment: Sendable {
         bootID: BootID,
         jitterSeed: UInt64,
         vfs: String? = nil,
+        keys: KeyRing = KeyRing(),
         isBookkeeping: @escaping @Sendable (String) -> Bool = { _ in false },
         admitsSuperseded: Bool = false
     ) {
@@ -35,6 +38,7 @@ package struct StoreEnvironment: Sendable {
         self.bootID = bootID
         self.jitterSeed = jitterSeed
         self.vfs = vfs
+        self.keys = keys
         self.isBookkeeping = isBookkeeping
         self.admitsSuperseded = admitsSuperseded
     }

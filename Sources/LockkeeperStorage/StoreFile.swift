@@ -3,6 +3,7 @@ import LockkeeperPlatform
 package import LockkeeperSQLite
 
 /// Opens an account's database files, the one way in which they are ever opened (I-11).
+/// A file that is encrypted gets its key before anything is read of it (``KeyRing``).
 ///
 /// | setting | why |
 /// |---|---|
@@ -35,22 +36,37 @@ package enum StoreFile {
     /// - Parameter isNew: whether the caller has made it just now, and no log yet.
     /// - Throws: ``StorageError/emptied(path:)``; ``StorageError/fileMissing(path:)`` when it is not there;
     ///   ``StorageError/notAStore(path:reason:)`` when the file is no database or cannot have a
-    ///   write-ahead log; what SQLite throws.
+    ///   write-ahead log; what is wrong with its key, where it is encrypted or has to be; what SQLite
+    ///   throws.
     package static func open(
         _ path: String,
         for purpose: Purpose,
+        acceptsPlain: Bool = false,
         environment: StoreEnvironment,
         busyDeadline: Deadline,
         isNew: Bool = false
     ) throws(StorageError) -> Connection {
         if isNew {
-            let connection = try connect(path, purpose, environment, busyDeadline, isNew: true)
+            let connection = try connect(
+                path,
+                purpose,
+                environment,
+                busyDeadline,
+                acceptsPlain: acceptsPlain,
+                isNew: true
+            )
             try reading(path) { () throws(SQLiteError) in try configure(connection) }
             try requireLog(connection, path: path, setting: purpose != .reading)
             return connection
         }
         return try notingMissingLog(of: path) { () throws(StorageError) in
-            let connection = try connect(path, purpose, environment, busyDeadline)
+            let connection = try connect(
+                path,
+                purpose,
+                environment,
+                busyDeadline,
+                acceptsPlain: acceptsPlain
+            )
             try reading(path) { () throws(SQLiteError) in try configure(connection) }
             try requireLog(connection, path: path, setting: purpose != .reading)
             return connection
@@ -62,19 +78,28 @@ package enum StoreFile {
     /// name afterwards.
     ///
     /// - Parameters:
+    ///   - key: what it is encrypted with; `nil` for a plain one.
     ///   - fence: the row that the store begins with.
     ///   - migrations: the steps above this room's own, which come first.
     /// - Throws: ``StorageError/fileExists(path:)`` when something has the name; what the kernel
     ///   and SQLite throw. A file that is left then is never opened: nobody knows its name.
     package static func create(
         _ path: String,
+        key: StoreKey? = nil,
         fence: Fence,
         migrations: [Migration],
         environment: StoreEnvironment,
         busyDeadline: Deadline
     ) throws(StorageError) {
         try reserve(path)
-        let connection = try connect(path, .maintaining, environment, busyDeadline, isNew: true)
+        let connection = try connect(
+            path,
+            .maintaining,
+            environment,
+            busyDeadline,
+            newKey: key,
+            isNew: true
+        )
         try sqlite { () throws(SQLiteError) in
             try connection.execute("PRAGMA page_size = 4096")
             try configure(connection)
@@ -102,15 +127,23 @@ package enum StoreFile {
     /// Opens a store so that no other connection of any program, foreign ones included, can have it
     /// open until this one is closed: SQLite's own proof that one is alone (5.5).
     ///
+    /// - Parameter acceptsPlain: whether a plain file is taken though files have to be encrypted.
     /// - Throws: ``StorageError/sqlite(_:)``, busy when the deadline passed and somebody still has it
     ///   open; as ``open(_:for:environment:busyDeadline:)``.
     package static func openExclusively(
         _ path: String,
+        acceptsPlain: Bool = false,
         environment: StoreEnvironment,
         busyDeadline: Deadline
     ) throws(StorageError) -> Connection {
         try notingMissingLog(of: path) { () throws(StorageError) in
-            let connection = try connect(path, .maintaining, environment, busyDeadline)
+            let connection = try connect(
+                path,
+                .maintaining,
+                environment,
+                busyDeadline,
+                acceptsPlain: acceptsPlain
+            )
             // Before the first reading, which some pragmas of the configuration are: then SQLite takes
             // the lock of the whole file, and keeps the log's index in its own memory.
             try reading(path) { () throws(SQLiteError) in
@@ -148,11 +181,13 @@ package enum StoreFile {
     /// its own, all of it durable before this returns. The caller is alone with both, and publishes
     /// the file's name afterwards.
     ///
-    /// - Throws: as ``create(_:fence:migrations:environment:busyDeadline:)``. A file that is left then
+    /// - Parameter key: what the new one is encrypted with; `nil` for a plain one.
+    /// - Throws: as ``create(_:key:fence:migrations:environment:busyDeadline:)``. A file that is left then
     ///   is never opened: nobody knows its name.
     package static func create(
         _ path: String,
         copying source: Connection,
+        key: StoreKey?,
         as store: StoreIdentity,
         at generation: Generation,
         _ state: AccountState,
@@ -161,15 +196,28 @@ package enum StoreFile {
     ) throws(StorageError) {
         try reserve(path)
         // Its own rollback journal makes the copy durable: SQLite syncs the file and its folder.
-        let copy = try connect(path, .maintaining, environment, busyDeadline, isNew: true)
-        try sqlite { () throws(SQLiteError) in
-            try copy.execute("PRAGMA synchronous = EXTRA")
-            try source.copy(into: copy)
-            try copy.close()
+        if (source.keyName == nil) == (key == nil) {
+            let copy = try connect(
+                path,
+                .maintaining,
+                environment,
+                busyDeadline,
+                newKey: key,
+                isNew: true
+            )
+            try sqlite { () throws(SQLiteError) in
+                try copy.execute("PRAGMA synchronous = EXTRA")
+                try source.copy(into: copy)
+                try copy.close()
+            }
+        } else {
+            try export(source, to: path, key, environment, busyDeadline)
+            environment.keys.add(key.map { [$0] } ?? [])
         }
         let connection = try open(
             path,
             for: .maintaining,
+            acceptsPlain: key == nil,
             environment: environment,
             busyDeadline: busyDeadline,
             isNew: true
@@ -181,6 +229,49 @@ package enum StoreFile {
         }
         try system { () throws(SystemCallError) in
             try FileSystem.syncDirectory(FileSystem.directory(of: path))
+        }
+    }
+
+    /// Copies rows where pages cannot be copied: from a plain file into an encrypted one, or back.
+    private static func export(
+        _ source: Connection,
+        to path: String,
+        _ key: StoreKey?,
+        _ environment: StoreEnvironment,
+        _ busyDeadline: Deadline
+    ) throws(StorageError) {
+        // Nothing is attached within a transaction. A source in one is a backup, which nobody writes.
+        if !source.isInAutocommit { source.rollBack() }
+        guard source.isReadOnly else {
+            try specification(of: key) { (text) throws(SQLiteError) in
+                try source.export(to: path, key: text)
+            }
+            return
+        }
+        let copy = try connect(
+            path,
+            .maintaining,
+            environment,
+            busyDeadline,
+            newKey: key,
+            isNew: true
+        )
+        try specification(of: environment.keys.key(of: source)) { (text) throws(SQLiteError) in
+            try copy.fill(from: source.path, key: text)
+            try copy.close()
+        }
+    }
+
+    private static func specification(
+        of key: StoreKey?,
+        _ body: (UnsafeRawBufferPointer) throws(SQLiteError) -> Void
+    ) throws(StorageError) {
+        try sqlite { () throws(SQLiteError) in
+            guard let key else {
+                try body(UnsafeRawBufferPointer(start: nil, count: 0))
+                return
+            }
+            try key.withSpecification(body)
         }
     }
 
@@ -233,10 +324,28 @@ package enum StoreFile {
         _ purpose: Purpose,
         _ environment: StoreEnvironment,
         _ busyDeadline: Deadline,
+        newKey: StoreKey? = nil,
+        acceptsPlain: Bool = false,
         isNew: Bool = false
     ) throws(StorageError) -> Connection {
         try FileWatch.checkIndex(of: path)
         if !isNew { try StoreFiles(path).requireBytes() }
+        let connection = try openFile(path, purpose, environment, busyDeadline)
+        try environment.keys.unlock(
+            connection,
+            at: path,
+            newKey: newKey,
+            acceptsPlain: acceptsPlain
+        )
+        return connection
+    }
+
+    private static func openFile(
+        _ path: String,
+        _ purpose: Purpose,
+        _ environment: StoreEnvironment,
+        _ busyDeadline: Deadline
+    ) throws(StorageError) -> Connection {
         let tracker = WriteTracker { isLeftOut($0, environment) }
         do throws(SQLiteError) {
             return try Connection(

@@ -20,6 +20,9 @@ public final class TestWorkspace: Sendable {
     /// The bounds that processes keep.
     public let limits: Limits
 
+    /// Where the keys of its accounts are kept; `nil` where files are plain.
+    public let keys: (any StoreKeySource)?
+
     private let opened = Mutex<[Workspace]>([])
 
     /// Makes an empty folder.
@@ -27,12 +30,15 @@ public final class TestWorkspace: Sendable {
     /// - Parameters:
     ///   - schemas: what processes open with; the messages' by default.
     ///   - limits: the bounds that they keep.
+    ///   - keys: where the keys of its accounts are kept; files are plain where it is not given.
     ///   - parent: where the folder is made; the folder for temporary files by default.
     public init(
         schemas: [Schema] = [.messages],
         limits: Limits = Limits(),
+        keys: (any StoreKeySource)? = nil,
         in parent: String? = nil
     ) throws {
+        self.keys = keys
         self.schemas = schemas
         self.limits = limits
         let parent = parent ?? Environment.variable("TMPDIR") ?? "/tmp"
@@ -55,7 +61,8 @@ public final class TestWorkspace: Sendable {
             schemas: schemas,
             limits: limits,
             clock: clock,
-            wallClock: wallClock
+            wallClock: wallClock,
+            keys: keys
         )
         opened.withLock { $0.append(workspace) }
         return workspace
@@ -75,7 +82,8 @@ public final class TestWorkspace: Sendable {
             limits: limits,
             clock: clock,
             wallClock: wallClock,
-            vfs: vfs
+            vfs: vfs,
+            keys: keys
         )
         opened.withLock { $0.append(workspace) }
         return workspace
@@ -127,9 +135,10 @@ extension TestWorkspace {
     public static func with(
         schemas: [Schema] = [.messages],
         limits: Limits = Limits(),
+        keys: (any StoreKeySource)? = nil,
         _ test: (TestWorkspace) async throws -> Void
     ) async throws {
-        let workspace = try TestWorkspace(schemas: schemas, limits: limits)
+        let workspace = try TestWorkspace(schemas: schemas, limits: limits, keys: keys)
         try await test(workspace)
         try await workspace.finish()
     }

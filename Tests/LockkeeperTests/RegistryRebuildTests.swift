@@ -413,6 +413,7 @@ extension Workspace {
             try StoreFile.create(
                 attachment.paths.file(of: kind, number: number),
                 copying: source,
+                key: nil,
                 as: .random(using: &generator),
                 at: generation,
                 record.state,

@@ -30,8 +30,8 @@ final class StateTool: Sendable {
         var isWhole: Bool { numbers.count == 2000 && Set(numbers).count == 1 }
     }
 
-    init(root: String, name: String) async throws {
-        workspace = try await Workspace.open(at: root, name: name, schemas: [.state])
+    init(root: String, name: String, keys: (any StoreKeySource)? = nil) async throws {
+        workspace = try await Workspace.open(at: root, name: name, schemas: [.state], keys: keys)
         session = try await workspace.session("alice")
         settings = try await SettingsStore(session)
         documents = try await DocumentStore(session)

@@ -9,7 +9,7 @@ import LockkeeperSimulation
 ///     lockkeeper-store-tool account ROOT NAME [LIMIT=NUMBER]…   as Lockkeeper has it: ``AccountTool``
 ///     lockkeeper-store-tool task ROOT TASK… POINT                one thing, and then its end: ``TaskTool``
 ///     lockkeeper-store-tool plain FILE                          as SQLite alone has it: ``PlainTool``
-///     lockkeeper-store-tool state ROOT NAME                     an account's other state: ``StateTool``
+///     lockkeeper-store-tool state ROOT NAME [KEYS]              an account's other state: ``StateTool``
 ///     lockkeeper-store-tool inbox ROOT WORD…                    keeps and applies packets: ``InboxTool``
 ///
 /// The last one says one line and ends, or dies. The others say "ready", then answer each line of their
@@ -34,8 +34,12 @@ enum StoreTool {
             say("ready")
             while let line = hear() { say(await tool.answer(to: line)) }
             await tool.close()
-        case ("state", 3):
-            let tool = try await StateTool(root: arguments[1], name: arguments[2])
+        case ("state", 3...4):
+            let tool = try await StateTool(
+                root: arguments[1],
+                name: arguments[2],
+                keys: arguments.count == 4 ? keys(in: arguments[3]) : nil
+            )
             say("ready")
             while let line = hear() {
                 if let answer = await tool.answer(to: line) { say(answer) }

@@ -17,6 +17,8 @@ import Synchronization
 ///     library ID       the same with a program that knows messages and settings
 ///     restore ID FILE  the same with a backup
 ///     repair ID        the same with an account whose files are damaged
+///     key ID FOLDER    opens the workspace with the keys in a folder, then, in the middle of which it may die,
+///                      changes the account's key
 ///     media ID         opens the account, then, in the middle of which it may die, adds a large file, gives
 ///                      it other content, and evicts it
 ///
@@ -73,6 +75,11 @@ enum TaskTool {
                 try arm(point, zone)
                 _ = try await workspace.repair(AccountID(words[1]))
                 await workspace.close()
+            case ("key", 4):
+                let workspace = try await open(root, [.state], keys: keys(in: words[2]))
+                try arm(point, zone)
+                _ = try await workspace.changeKey(of: AccountID(words[1]), waitMax: .seconds(60))
+                await workspace.close()
             default: exit(64)
             }
             say("done")
@@ -84,7 +91,11 @@ enum TaskTool {
         }
     }
 
-    private static func open(_ root: String, _ schemas: [Schema] = []) async throws -> Workspace {
+    private static func open(
+        _ root: String,
+        _ schemas: [Schema] = [],
+        keys: (any StoreKeySource)? = nil
+    ) async throws -> Workspace {
         var limits = Limits()
         // Machines that run tests have other work.
         limits.openWaitMax = .seconds(120)
@@ -93,7 +104,8 @@ enum TaskTool {
             name: "task",
             schemas: schemas,
             limits: limits,
-            vfs: FaultZone.vfs
+            vfs: FaultZone.vfs,
+            keys: keys
         )
     }
 
@@ -208,3 +220,8 @@ enum TaskTool {
 
 /// Statements that still run before the process kills itself.
 private let statementsLeft = Mutex(0)
+
+/// The keys that files in a folder hold.
+func keys(in folder: String) -> any StoreKeySource {
+    SecretStoreKeys(FileSecretStore(folder: folder))
+}

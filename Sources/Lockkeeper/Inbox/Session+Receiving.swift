@@ -10,7 +10,10 @@ extension Session {
         _ packet: Packet,
         waitMax: Duration? = nil
     ) async throws -> KeptPacket {
-        let folder = InboxFolder(account: attachment.paths.directory)
+        let folder = InboxFolder(
+            account: attachment.paths.directory,
+            keys: workspace.environment.keys
+        )
         let (name, limits) = (workspace.name, workspace.limits)
         let now = wallClock.milliseconds()
         let (entry, _) = try await database.submit(
@@ -37,7 +40,10 @@ extension Session {
     /// The packets that are kept as files, with what they hold, whether they wait or are parked. Those
     /// that cannot be read are left out.
     package func packetFiles() async throws -> [Packet] {
-        let folder = InboxFolder(account: attachment.paths.directory)
+        let folder = InboxFolder(
+            account: attachment.paths.directory,
+            keys: workspace.environment.keys
+        )
         return try await workspace.work { workspace in
             let limit = workspace.limits.packetByteCountMax
             return try folder.entries().compactMap { entry in

@@ -216,7 +216,10 @@ extension Workspace {
     }
 
     func inboxFolder(of record: AccountRecord) -> InboxFolder {
-        InboxFolder(account: paths.account(directory: record.directory).directory)
+        InboxFolder(
+            account: paths.account(directory: record.directory).directory,
+            keys: environment.keys
+        )
     }
 }
 

@@ -49,6 +49,7 @@ extension Workspace {
         progress: (@Sendable (RepairProgress) -> Void)? = nil
     ) async throws -> RepairReport {
         try await work { workspace in
+            try workspace.refuseRepairOfEncrypted(id)
             let kernel = SystemClock()
             let end = Deadline(after: Self.repairWaitMax, from: kernel.now())
             let began = try workspace.registry.record(of: id)

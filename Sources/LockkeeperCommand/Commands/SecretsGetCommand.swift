@@ -1,3 +1,4 @@
+import Lockkeeper
 import LockkeeperDomain
 import LockkeeperState
 

@@ -1,6 +1,7 @@
 public import Lockkeeper
 import LockkeeperDomain
 import LockkeeperPlatform
+import LockkeeperStorage
 import Synchronization
 
 /// The documents of an account: whole `Codable` values as files of their own.
@@ -54,8 +55,9 @@ public final class DocumentStore: Sendable {
             version: Content.version,
             content: content
         ).bytes
-        let path = try await session.staying { folder in
-            let folder = "\(folder)/documents"
+        let path = try await session.staying { [session] account in
+            let folder = "\(account)/documents"
+            let bytes = try session.sealing(in: account).sealed(bytes)
             try FileSystem.makeFolder(folder, of: .kept)
             // What processes left that died before they came to the renaming.
             try FileSystem.removeAbandonedTemporaries(in: folder)
@@ -82,14 +84,19 @@ public final class DocumentStore: Sendable {
         from name: DocumentName
     ) async throws -> Content {
         let subject = Self.subject(name, account)
-        let bytes = try await session.staying { folder -> [UInt8]? in
-            let path = Self.path(of: name, in: "\(folder)/documents")
+        let bytes = try await session.staying { [session] account -> [UInt8]? in
+            let path = Self.path(of: name, in: "\(account)/documents")
+            let bytes: [UInt8]
             do throws(SystemCallError) {
-                return try FileSystem.contents(of: path)
+                bytes = try FileSystem.contents(of: path)
             } catch {
                 if error.errno == .noSuchFile || error.errno == .notDirectory { return nil }
                 throw error
             }
+            guard let content = try session.sealing(in: account).opened(bytes, at: path) else {
+                throw Self.damaged(subject)
+            }
+            return content
         }
         // Whoever was superseded meanwhile is told so, and gets nothing (I-13).
         try await database.readConnection { _ in }
@@ -115,13 +122,9 @@ public final class DocumentStore: Sendable {
     /// The names of the account's documents, sorted. Files that are damaged are left out: who asks for
     /// one by its name is told so.
     public func names() async throws -> [DocumentName] {
-        let names = try await session.staying { folder -> [DocumentName] in
-            let folder = "\(folder)/documents"
-            guard try FileSystem.status(folder) != nil else { return [] }
-            return try FileSystem.list(folder).compactMap { name in
-                if FileSystem.isTemporary(name) { return nil }
-                return try? DocumentFile(FileSystem.contents(of: "\(folder)/\(name)")).name
-            }.sorted()
+        let names = try await session.staying { [session] account -> [DocumentName] in
+            try Self.files(account, session.sealing(in: account)).compactMap { $0.file?.name }
+                .sorted()
         }
         try await database.readConnection { _ in }
         return names
@@ -130,14 +133,24 @@ public final class DocumentStore: Sendable {
     /// The files of the account's documents that are none any more, or that are of a later layout than
     /// this program knows, by their names; sorted. They are left as they are.
     public func unreadableFiles() async throws -> [String] {
-        try await session.staying { folder -> [String] in
-            let folder = "\(folder)/documents"
-            guard try FileSystem.status(folder) != nil else { return [] }
-            return try FileSystem.list(folder).filter { name in
-                if FileSystem.isTemporary(name) { return false }
-                let file = try? DocumentFile(FileSystem.contents(of: "\(folder)/\(name)"))
-                return file.map { FileName.of($0.name.bytes) != name } ?? true
-            }.sorted()
+        try await session.staying { [session] account -> [String] in
+            try Self.files(account, session.sealing(in: account)).filter { name, file in
+                file.map { FileName.of($0.name.bytes) != name } ?? true
+            }.map(\.name).sorted()
+        }
+    }
+
+    /// The files of documents, each with what it holds; `nil` where that cannot be read.
+    private static func files(
+        _ account: String,
+        _ sealing: FileSealing
+    ) throws -> [(name: String, file: DocumentFile?)] {
+        let folder = "\(account)/documents"
+        guard try FileSystem.status(folder) != nil else { return [] }
+        return try FileSystem.list(folder).filter { !FileSystem.isTemporary($0) }.map { name in
+            let path = "\(folder)/\(name)"
+            let bytes = try? sealing.opened(FileSystem.contents(of: path), at: path)
+            return (name, try? bytes.map { try DocumentFile($0) })
         }
     }
 

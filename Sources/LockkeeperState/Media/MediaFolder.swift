@@ -1,3 +1,4 @@
+import Lockkeeper
 import LockkeeperCrypto
 import LockkeeperPlatform
 
@@ -39,13 +40,20 @@ struct MediaFolder {
     }
 
     /// Takes content in: small content into memory, other content into a file, synced.
-    func take(_ content: MediaContent, inlineByteCountMax: Int) throws -> Placed {
+    ///
+    /// - Parameter isEncrypted: whether nothing may come into a file.
+    func take(
+        _ content: MediaContent,
+        inlineByteCountMax: Int,
+        isEncrypted: Bool = false
+    ) throws -> Placed {
         switch content {
         case .bytes(let bytes):
             let digest = Self.digest(of: bytes)
             if bytes.count <= inlineByteCountMax {
                 return Placed(byteCount: bytes.count, digest: digest, temporary: nil, inline: bytes)
             }
+            if isEncrypted { throw Self.tooLarge(inlineByteCountMax) }
             try makeFolders()
             return Placed(
                 byteCount: bytes.count,
@@ -62,8 +70,19 @@ struct MediaFolder {
             if start.count <= inlineByteCountMax {
                 return try take(.bytes(start), inlineByteCountMax: inlineByteCountMax)
             }
+            if isEncrypted { throw Self.tooLarge(inlineByteCountMax) }
             return try copy(file, after: start)
         }
+    }
+
+    private static func tooLarge(_ byteCountMax: Int) -> LockkeeperError {
+        LockkeeperError(
+            .invalidInput,
+            subject: "media",
+            explanation: "media of an encrypted account has at most \(byteCountMax) bytes",
+            answer: .fixProgram,
+            remedy: "Encrypt it, and store it elsewhere."
+        )
     }
 
     private func copy(_ file: borrowing FileDescriptor, after start: [UInt8]) throws -> Placed {

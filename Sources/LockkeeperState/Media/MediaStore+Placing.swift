@@ -30,9 +30,14 @@ extension MediaStore {
         _ decide: @escaping @Sendable (MediaRow?, MediaFolder.Placed) -> Placement
     ) async throws -> [UInt8]? {
         let inlineByteCountMax = inlineByteCountMax
+        let isEncrypted = session.isEncrypted
         let (folder, placed) = try await session.staying { account in
             let folder = MediaFolder(account)
-            let placed = try folder.take(content, inlineByteCountMax: inlineByteCountMax)
+            let placed = try folder.take(
+                content,
+                inlineByteCountMax: inlineByteCountMax,
+                isEncrypted: isEncrypted
+            )
             try folder.publish(placed)
             return (folder, placed)
         }

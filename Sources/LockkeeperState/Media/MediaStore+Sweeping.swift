@@ -73,10 +73,25 @@ extension MediaStore {
                 try Self.save(row, transaction)
             }
         }
+        if session.isEncrypted { try await moveIntoDatabase() }
         // First the names that tell others to leave a file alone.
         sweep.orphanCount = try await session.staying { try MediaFolder($0).removeAbandoned() }
         sweep.orphanCount += try await removeContent(try await orphans())
         return sweep
+    }
+
+    /// Moves content into the database that was in files before the account was encrypted. Its file is
+    /// nobody's then.
+    private func moveIntoDatabase() async throws {
+        let present = try await database.read { transaction in
+            try Self.rows(Self.idsInState, [SQLValue("present")], transaction).filter {
+                try !Self.isInline($0, transaction)
+            }
+        }
+        for row in present {
+            let id = row.media.id
+            try await add(id, .bytes(try await content(of: id)), retention: row.retention)
+        }
     }
 
     /// The digests of content that no row says is present, and that nobody is writing.

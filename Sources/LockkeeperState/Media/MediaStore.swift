@@ -16,6 +16,8 @@ public final class MediaStore: Sendable {
     /// Content of at most so many bytes stands in the database. Up to there it is stored and read
     /// faster than a file with its two syncs (`lockkeeper bench media`).
     public static let inlineByteCountMax = 32 * 1024
+    /// The same in an encrypted account, where all content stands in the database: more is refused.
+    public static let encryptedByteCountMax = 256 * 1024 * 1024
 
     let session: Session
     let database: AccountDatabase
@@ -27,7 +29,11 @@ public final class MediaStore: Sendable {
     ///
     /// - Throws: ``LockkeeperError``: as for ``SettingsStore``.
     public convenience init(_ session: Session) async throws {
-        try await self.init(session, inlineByteCountMax: Self.inlineByteCountMax)
+        try await self.init(
+            session,
+            inlineByteCountMax: session.isEncrypted
+                ? Self.encryptedByteCountMax : Self.inlineByteCountMax
+        )
     }
 
     /// The same with another border between database and files, for benchmarks and tests.

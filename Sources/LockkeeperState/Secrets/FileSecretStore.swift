@@ -3,8 +3,8 @@ import LockkeeperCrypto
 public import LockkeeperDomain
 import LockkeeperPlatform
 
-/// Secrets as files in the account's own folder, 0600 in a folder of 0700: what there is without a
-/// service of the user's session. They go with the account when it is removed.
+/// Secrets as files, 0600 in a folder of 0700: what there is without a service of the user's session. In the
+/// account's own folder they go with the account when it is removed; in a folder elsewhere they stay.
 ///
 /// Whoever runs as the same user reads them, as everything of the workspace; nothing is encrypted.
 /// A folder or file that others may look into is refused, and not repaired: what they saw they have.
@@ -13,10 +13,19 @@ public final class FileSecretStore: SecretStore {
     /// (`StorageClass`).
     public let honoured: Set<SecretAccessibility> = [.always]
 
-    private let workspace: Workspace
+    private let place: Place
 
-    /// The store of a workspace's accounts.
-    public init(_ workspace: Workspace) { self.workspace = workspace }
+    private enum Place: Sendable {
+        case workspace(Workspace)
+        case folder(String)
+    }
+
+    /// The store of a workspace's accounts, in each account's own folder.
+    public init(_ workspace: Workspace) { place = .workspace(workspace) }
+
+    /// A store in a folder outside of any workspace, made where it is not there; each account has a
+    /// folder in it. Keys of encrypted accounts are kept in one like this, on another disk if possible.
+    public init(folder: String) { place = .folder(folder) }
 
     /// Saves an item that is not there; see ``SecretStore/save(_:for:of:accessibility:)``.
     @discardableResult
@@ -108,10 +117,14 @@ public final class FileSecretStore: SecretStore {
         }
     }
 
-    /// Removes every file of an account's secrets, readable or not.
+    /// Removes every file of an account's secrets, readable or not, and leaves keys of the account's files
+    /// (``SecretStoreKeys``).
     public func deleteAll(of account: AccountID) async throws {
         try await inFolder(of: account) { folder in
-            let names = try Self.itemNames(in: folder)
+            // By the name, which such a key's file has as it is: one that cannot be read may be mended.
+            let names = try Self.itemNames(in: folder).filter {
+                !SecretStoreKeys.isKey(Array($0.utf8))
+            }
             // What cannot be removed, a folder that somebody made there, keeps nothing else.
             let results = names.map { name in
                 Result { try FileSystem.remove("\(folder)/\(name)") }
@@ -133,7 +146,15 @@ public final class FileSecretStore: SecretStore {
         of account: AccountID,
         _ body: @escaping @Sendable (String) throws -> Value
     ) async throws -> Value {
-        try await workspace.staying(at: account) { try body("\($0)/secrets") }
+        switch place {
+        case .workspace(let workspace):
+            return try await workspace.staying(at: account) { try body("\($0)/secrets") }
+        case .folder(let folder):
+            return try await blocking("lk-state", subject: "secrets in \(folder)") {
+                _ = try Self.isThere(folder)
+                return try body("\(folder)/\(FileName.of(account.bytes))")
+            }
+        }
     }
 
     private func write(
@@ -161,7 +182,11 @@ public final class FileSecretStore: SecretStore {
             )
         }
         return try await inFolder(of: account) { folder in
-            if try !Self.isThere(folder) { try FileSystem.makeFolder(folder, of: .secret) }
+            for path in [FileSystem.directory(of: folder), folder]
+            where try FileSystem.status(path) == nil {
+                try FileSystem.makeFolder(path, of: .secret)
+            }
+            _ = try Self.isThere(folder)
             // A process that died in the middle may have left an old item behind.
             try FileSystem.removeAbandonedTemporaries(in: folder)
             let path = Self.path(of: service, in: folder)

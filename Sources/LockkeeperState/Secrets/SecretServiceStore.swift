@@ -1,4 +1,4 @@
-import Lockkeeper
+public import Lockkeeper
 public import LockkeeperDomain
 import LockkeeperSecretService
 

@@ -1,4 +1,4 @@
-import Lockkeeper
+public import Lockkeeper
 public import LockkeeperDomain
 
 /// Names what a secret is for: a server, a kind of token.
@@ -106,9 +106,10 @@ extension SecretStore {
     /// Nothing is found where a store tells of each item when it is loaded.
     public func checkItems(of account: AccountID) async throws {}
 
-    /// Removes the items that are listed.
+    /// Removes the items that are listed, and leaves keys of the account's files (``SecretStoreKeys``): with
+    /// them the account would be lost.
     public func deleteAll(of account: AccountID) async throws {
-        for service in try await services(of: account) {
+        for service in try await services(of: account) where !SecretStoreKeys.isKey(service.bytes) {
             do {
                 try await delete(service, of: account)
             } catch let error as LockkeeperError where error.code == .notFound {

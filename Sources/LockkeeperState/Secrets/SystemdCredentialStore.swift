@@ -1,4 +1,4 @@
-import Lockkeeper
+public import Lockkeeper
 import LockkeeperCrypto
 public import LockkeeperDomain
 import LockkeeperPlatform

@@ -4,7 +4,8 @@ package import LockkeeperSQLite
 
 /// A backup: a store's content up to one commit, in one file that stands for itself.
 ///
-/// It is no store: it has no log beside it and nobody opens it to write. Its fence still says whose
+/// It is encrypted with the key of the store where that is. It is no store: it has no log beside it and
+/// nobody opens it to write. Its fence still says whose
 /// it is and under which generation it was made.
 ///
 /// ```
@@ -131,7 +132,9 @@ package enum BackupFile {
         to path: String,
         _ making: Making
     ) throws(StorageError) {
-        let copy = try connect(path, .readWrite, making.environment)
+        let environment = making.environment
+        let key = environment.keys.key(of: source)
+        let copy = try connect(path, .readWrite, environment, newKey: key)
         defer { try? copy.close() }
         do throws(SQLiteError) {
             // Alone with it, so that no index of a log is made beside it.
@@ -160,9 +163,10 @@ package enum BackupFile {
     private static func connect(
         _ path: String,
         _ mode: Connection.Mode,
-        _ environment: StoreEnvironment
+        _ environment: StoreEnvironment,
+        newKey: StoreKey? = nil
     ) throws(StorageError) -> Connection {
-        try sqlite { () throws(SQLiteError) in
+        let connection = try sqlite { () throws(SQLiteError) in
             try Connection(
                 path: path,
                 mode: mode,
@@ -172,6 +176,9 @@ package enum BackupFile {
                 jitterSeed: environment.jitterSeed
             )
         }
+        // What is restored of a plain backup is encrypted where it has to be.
+        try environment.keys.unlock(connection, at: path, newKey: newKey, acceptsPlain: true)
+        return connection
     }
 
     /// Removes what processes left behind in a folder that died as they made a backup there.

@@ -25,12 +25,15 @@ import LockkeeperPlatform
 ///                 parked ──────────────────────────────┘
 /// ```
 ///
+/// In an encrypted account packets are sealed (``FileSealing``).
+///
 /// Who applies a packet records its name in the same transaction (``InboxTable``), and removes the
 /// file once that is durable. Whoever finds a file of a recorded name removes it. So it does no harm
 /// that several processes do all this at once, and no lock is needed.
-package struct InboxFolder: Sendable, Hashable {
+package struct InboxFolder: Sendable {
     /// The account's folder.
     private let account: String
+    private let sealing: FileSealing
     private var inbox: String { "\(account)/inbox" }
     private var waitingFolder: String { "\(inbox)/waiting" }
     private var parkedFolder: String { "\(inbox)/parked" }
@@ -38,7 +41,15 @@ package struct InboxFolder: Sendable, Hashable {
     private var reserve: String { "\(account)/reserve" }
 
     /// The inbox in an account's folder. Nothing is made yet.
-    package init(account: String) { self.account = account }
+    ///
+    /// - Parameter keys: those of an encrypted account's files.
+    package init(account: String, keys: KeyRing = KeyRing()) {
+        self.account = account
+        sealing = FileSealing(account: account, keys: keys)
+    }
+
+    /// The folders in which packets are files.
+    package var packetFolders: [String] { [waitingFolder, parkedFolder] }
 
     /// Why a packet was put aside. The raw value is a part of the file's name.
     package enum ParkingReason: String, Sendable, Hashable, CaseIterable {
@@ -131,7 +142,7 @@ package struct InboxFolder: Sendable, Hashable {
         limits: Limits,
         using generator: inout some RandomNumberGenerator
     ) throws(StorageError) -> Entry {
-        let bytes = packet.encoded
+        let bytes = try sealing.sealed(packet.encoded)
         let kept = try entries()
         let byteCount = kept.reduce(0) { $0 + $1.byteCount }
         guard kept.count < limits.inboxPacketCountMax,
@@ -381,13 +392,17 @@ package struct InboxFolder: Sendable, Hashable {
             // One byte more than any whole file has, so that a longer one is found out.
             bytes = try FileSystem.contents(
                 of: path,
-                limit: byteCountMax + PacketFile.overheadByteCountMax + 1
+                limit: byteCountMax + PacketFile.overheadByteCountMax
+                    + FileSealing.overheadByteCount + 1
             )
         } catch {
             if error.errno == .noSuchFile { return nil }
             throw .system(error)
         }
-        return try PacketFile(decoding: bytes, path: path)
+        guard let content = try sealing.opened(bytes, at: path) else {
+            throw .packetTorn(path: path, reason: "it is not what was sealed")
+        }
+        return try PacketFile(decoding: content, path: path)
     }
 
     private func parked() throws(StorageError) -> [(name: PacketName, why: ParkingReason)] {

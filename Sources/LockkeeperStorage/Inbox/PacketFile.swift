@@ -68,7 +68,7 @@ package struct PacketFile: Sendable, Hashable {
     /// More bytes than the parts beside the packet ever have.
     static let overheadByteCountMax = headerByteCount + 6 * Int(UInt16.max)
 
-    private static let magic = Array("LKPACKET".utf8)
+    static let magic = Array("LKPACKET".utf8)
     private static let version: UInt8 = 1
     private static let digestRange = 48..<80
 

@@ -402,6 +402,8 @@ package struct StoreSalvage {
             try StoreFile.create(
                 path,
                 copying: source.connection,
+                // Of an encrypted account nothing is repaired.
+                key: nil,
                 as: store,
                 at: generation,
                 state,

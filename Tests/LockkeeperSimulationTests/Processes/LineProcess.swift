@@ -138,8 +138,8 @@ extension LineProcess {
     }
 
     /// A process that has the other state of an account open; see `StateTool`.
-    static func state(_ root: String, _ name: String) throws -> LineProcess {
-        let process = try tool(name, ["state", root, name])
+    static func state(_ root: String, _ name: String, keys: String? = nil) throws -> LineProcess {
+        let process = try tool(name, ["state", root, name] + (keys.map { [$0] } ?? []))
         #expect(try process.hear() == "ready")
         return process
     }

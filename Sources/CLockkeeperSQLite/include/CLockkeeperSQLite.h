@@ -1,8 +1,19 @@
 // What of SQLite's interface Swift cannot see: variadic functions, pointer constants and calls
 // through a method table. No logic beyond that.
+//
+// Which engine this is, SQLite or SQLCipher, is decided by the package's traits: they bring its
+// folder of headers and its library.
 #ifndef LOCKKEEPER_SQLITE_SHIM_H
 #define LOCKKEEPER_SQLITE_SHIM_H
 #include <sqlite3.h>
+
+#if SQLITE_VERSION_NUMBER < 3035000
+#error "This SQLite is older than 3.35. For a build with the trait Encryption run Scripts/install-sqlcipher: Debian 12 packages SQLCipher 3, and SQLCipher 4 is needed."
+#endif
+
+// SQLCipher's own, whose header shows it only where a macro is set that Swift cannot set. Called by builds
+// with the trait Encryption alone: SQLite has no such function.
+int sqlite3_key_v2(sqlite3 *db, const char *name, const void *key, int count);
 
 // SQLITE_STATIC and SQLITE_TRANSIENT are casts, which Swift does not import.
 static inline sqlite3_destructor_type lk_sqlite_static(void) { return SQLITE_STATIC; }
@@ -20,6 +31,17 @@ static inline int lk_sqlite_configure(sqlite3 *db, int option, int value) {
 static inline int lk_sqlite_keep_log(sqlite3 *db) {
   int on = 1;
   return sqlite3_file_control(db, "main", SQLITE_FCNTL_PERSIST_WAL, &on);
+}
+
+// Reads the first bytes of the database file through SQLite's own handle: another descriptor would take
+// this process's locks away when it is closed. A file that is shorter gives SQLITE_IOERR_SHORT_READ, with
+// zeros in the place of what is missing.
+static inline int lk_sqlite_read_head(sqlite3 *db, void *bytes, int count) {
+  sqlite3_file *file = 0;
+  int code = sqlite3_file_control(db, "main", SQLITE_FCNTL_FILE_POINTER, &file);
+  if (code != SQLITE_OK) return code;
+  if (!file || !file->pMethods) return SQLITE_NOTFOUND;
+  return file->pMethods->xRead(file, bytes, count, 0);
 }
 
 // Syncs the write-ahead log. The connection must have read once: until then it has no log open and

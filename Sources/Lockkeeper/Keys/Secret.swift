@@ -7,23 +7,25 @@ import LockkeeperCrypto
 public struct Secret: Sendable, Equatable, CustomStringConvertible, CustomDebugStringConvertible,
     CustomReflectable
 {
-    private let storage: Storage
+    private let storage: SecretBytes
 
     /// Copies bytes.
-    public init(_ bytes: some Collection<UInt8>) { storage = Storage(bytes) }
+    public init(_ bytes: some Collection<UInt8>) { storage = SecretBytes(bytes) }
 
     /// Copies a text's UTF-8 bytes.
     public init(_ text: some StringProtocol) { self.init(Array(text.utf8)) }
 
+    /// The bytes, shared with others that erase them.
+    var shared: SecretBytes { storage }
+
     /// How many bytes there are.
-    public var count: Int { storage.bytes.count }
+    public var count: Int { storage.count }
 
     /// Lends the bytes.
     public func withBytes<Value, Failure: Error>(
         _ body: (UnsafeRawBufferPointer) throws(Failure) -> Value
     ) throws(Failure) -> Value {
-        defer { withExtendedLifetime(storage) {} }
-        return try body(UnsafeRawBufferPointer(storage.bytes))
+        try storage.withBytes(body)
     }
 
     /// Compares in a time that depends on the length alone.
@@ -37,20 +39,4 @@ public struct Secret: Sendable, Equatable, CustomStringConvertible, CustomDebugS
     public var debugDescription: String { "<secret>" }
     /// Has no parts.
     public var customMirror: Mirror { Mirror(self, children: []) }
-
-    // Safe to share because the bytes are written before anybody else has the object, and erased
-    // after everybody has let it go.
-    private final class Storage: @unchecked Sendable {
-        let bytes: UnsafeMutableRawBufferPointer
-
-        init(_ content: some Collection<UInt8>) {
-            bytes = .allocate(byteCount: content.count, alignment: 16)
-            bytes.copyBytes(from: content)
-        }
-
-        deinit {
-            SecureMemory.erase(bytes)
-            bytes.deallocate()
-        }
-    }
 }

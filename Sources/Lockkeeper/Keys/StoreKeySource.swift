@@ -1,0 +1,119 @@
+public import LockkeeperDomain
+import LockkeeperSQLite
+import LockkeeperStorage
+
+/// Where the keys of accounts' files are kept: outside of the workspace, which is asked for them before
+/// anything of it is read.
+///
+/// A key has 32 bytes and a name, 16 hexadecimal digits that follow from it. Each file says which key it
+/// has; keys of other names, left from an earlier installation for example, are not used for anything.
+/// Keys are never removed by Lockkeeper: backups may have them.
+///
+/// Every call is made on a thread of Lockkeeper's, and may block.
+public protocol StoreKeySource: Sendable {
+    /// All keys that are kept for an account.
+    ///
+    /// - Throws: ``LockkeeperError`` with the code `locked` where they cannot be read now and may be
+    ///   later, `permissionDenied` where the source refuses.
+    func keys(of account: AccountID) throws -> [Secret]
+
+    /// Keeps one more key of an account; durable when this returns, because a file is made with it then.
+    func add(_ key: Secret, named name: String, of account: AccountID) throws
+}
+
+extension StoreKeySource {
+    /// The keys of an account; what is no key is left out.
+    func storeKeys(of account: AccountID) throws -> [StoreKey] {
+        try keys(of: account).compactMap { $0.storeKey }
+    }
+}
+
+extension Secret {
+    /// The key that these bytes are; `nil` where they are none.
+    fileprivate var storeKey: StoreKey? { StoreKey(shared) }
+}
+
+extension KeyRing {
+    /// The keys of a workspace's accounts.
+    convenience init(_ source: (any StoreKeySource)?, paths: WorkspacePaths) {
+        guard let source else {
+            self.init()
+            return
+        }
+        self.init { path in
+            guard let account = try paths.account(ofFile: path) else { return [] }
+            return try source.storeKeys(of: account)
+        }
+    }
+}
+
+extension WorkspacePaths {
+    /// The account in whose folder a file lies, by its charter: the registry may be what is being made.
+    fileprivate func account(ofFile path: String) throws -> AccountID? {
+        guard path.hasPrefix(accounts + "/"),
+            let directory = path.dropFirst(accounts.utf8.count + 1).split(separator: "/").first
+        else { return nil }
+        let name = String(directory)
+        return try AccountCharter(of: account(directory: name), in: name)?.record.id
+    }
+}
+
+extension Workspace {
+    /// The key that new files of an account get; `nil` where files are plain.
+    ///
+    /// - Parameter connections: to the account's files that are there.
+    /// - Throws: what the source of keys throws.
+    func keyOfNewFiles(
+        of account: AccountID,
+        beside connections: [Connection]
+    ) throws -> StoreKey? {
+        let present = connections.compactMap { environment.keys.key(of: $0) }.first
+        if let present { return present }
+        return environment.keys.isRequired ? try makeKey(for: account) : nil
+    }
+
+    /// Draws a key, and keeps it before anything is encrypted with it.
+    ///
+    /// - Throws: ``LockkeeperError`` with the code `invalidInput` where the workspace was opened without
+    ///   keys; what the source of keys throws.
+    func makeKey(for account: AccountID) throws -> StoreKey {
+        guard let keySource else {
+            throw LockkeeperError(
+                .invalidInput,
+                subject: "account \(account)",
+                explanation: "the workspace was opened without a place for keys",
+                answer: .fixProgram,
+                remedy: "Open it with Workspace.open(at:name:keys:), or give --keys."
+            )
+        }
+        let key = StoreKey.random()
+        try keySource.add(key.withBytes { Secret($0) }, named: key.name.description, of: account)
+        environment.keys.add([key])
+        return key
+    }
+
+    /// Refuses to rebuild a damaged account that is encrypted: what is salvaged would be plain. Nothing
+    /// was changed, and a backup can be restored.
+    func refuseRepairOfEncrypted(_ id: AccountID) throws {
+        guard environment.keys.isRequired else { return }
+        throw LockkeeperError(
+            .unavailable,
+            subject: "account \(id)",
+            explanation: "damaged files of an encrypted account cannot be repaired",
+            answer: .fixEnvironment,
+            remedy: "Restore a backup; the files are left as they are."
+        )
+    }
+
+    /// Refuses keys in a program that cannot use them.
+    static func requireEncryption(for source: (any StoreKeySource)?) throws {
+        guard source != nil, !SQLiteLibrary.canEncrypt else { return }
+        throw LockkeeperError(
+            .encrypted,
+            subject: "keys",
+            explanation: "this program was built without encryption",
+            answer: .fixProgram,
+            remedy: "Build it with the package trait Encryption."
+        )
+    }
+}

@@ -1,0 +1,79 @@
+import Lockkeeper
+import LockkeeperDomain
+import LockkeeperPlatform
+import LockkeeperSQLite
+import LockkeeperState
+import LockkeeperTestSupport
+import LockkeeperTesting
+import Testing
+
+extension RealProcesses {
+    /// Changes of an account's key, by processes that die at every point.
+    @Suite(
+        "Key changes of real processes, killed at every point (R-52)",
+        .enabled(if: SQLiteLibrary.canEncrypt, "a build without the package trait Encryption")
+    )
+    struct KilledKeyChangeTests {
+        @Test(
+            "a change of the key that is killed at any point, with two helpers attached, leaves a whole store of one key, and nothing is lost"
+        )
+        func killed() async throws {
+            let parent = try TestWorkspace(schemas: [.state])
+            let folder = "\(parent.root)/keys"
+            let source = SecretStoreKeys(FileSecretStore(folder: folder))
+            try await TestWorkspace.with(schemas: [.state], keys: source) { test in
+                let app = try await test.process("app")
+                try await app.addAccount("alice")
+                let alice = try await app.activate("alice")
+                try await DocumentStore(alice).save(Note(text: "kept"), as: "note")
+                await app.close()
+                var (sum, helpers, names) = (0, [LineProcess](), Set<String>())
+                let counts = try await killAtEachPoint(
+                    test.root,
+                    ["key", "alice", folder],
+                    stride: 6
+                ) {
+                    helpers = try ["first", "second"].map {
+                        try LineProcess.state(test.root, $0, keys: folder)
+                    }
+                    for helper in helpers {
+                        #expect(try await helper.asked("count sum 3") == "counted")
+                        sum += 3
+                    }
+                } judge: { comment in
+                    // Who was attached goes on, or is told that it was superseded.
+                    for helper in helpers {
+                        let answer = try await helper.asked("count sum 1")
+                        if answer == "counted" {
+                            sum += 1
+                        } else {
+                            #expect(answer.contains("superseded"), "\(answer), \(comment)")
+                        }
+                        try helper.kill()
+                    }
+                    let next = try await test.process("next")
+                    let session = try await next.session("alice")
+                    let stored = try await SettingsStore(session).stored("sum" as SettingKey<Int>)
+                    #expect(stored == sum, comment)
+                    let note = try await DocumentStore(session).load(Note.self, from: "note")
+                    #expect(note.text == "kept", comment)
+                    #expect(try await session.inspect().isEmpty, comment)
+                    let facts = try await next.surroundings(of: "alice").facts
+                    let keys = Set(facts.filter { $0.name.hasPrefix("key-") }.map(\.value))
+                    #expect(keys.count == 1, comment)
+                    names.formUnion(keys)
+                    await next.close()
+                }
+                #expect(counts[0] > 3 && counts[1] > 1, "\(counts)")
+                #expect(names.count > 1)
+            }
+            try FileSystem.removeTree(parent.root)
+        }
+
+        private struct Note: Document {
+            static let kind = "note"
+            static let version = 1
+            var text: String
+        }
+    }
+}
