@@ -238,7 +238,6 @@ enum ErrorMapping {
     private static let remedyForDamage =
         "Nothing was changed. Inspect it with 'lockkeeper check', and mend it with 'lockkeeper repair'."
 
-    /// A full disk and the like are no fault of the migration, and keep their codes.
     /// What is wrong with the key of a file. None of these is damage, and nothing was changed.
     private static func keyError(_ error: StorageError, subject: String) -> any Error {
         let (code, answer, remedy): (LockkeeperError.Code, LockkeeperError.Answer, String) =
@@ -262,6 +261,11 @@ enum ErrorMapping {
                 (.keyLocked, .retry, "Open the account once with its keys, then try again.")
             case .keyUnavailable(_, let cause as LockkeeperError) where cause.code == .locked:
                 (.keyLocked, .retry, "Try again once the person has unlocked the store of keys.")
+            case .keyUnavailable(_, let cause as LockkeeperError) where cause.code == .damaged:
+                (
+                    .keyMissing, .fixEnvironment,
+                    "Put the key back: the item that should hold it cannot be read. The file was left as it is."
+                )
             default: (.permissionDenied, .fixEnvironment, "Look at the place where keys are kept.")
             }
         return LockkeeperError(
@@ -274,6 +278,7 @@ enum ErrorMapping {
         )
     }
 
+    /// A full disk and the like are no fault of the migration, and keep their codes.
     private static func failedMigration(
         _ error: StorageError,
         because cause: any Error,

@@ -37,6 +37,9 @@ extension Connection {
             let code = sqlite3_key_v2(core.database, "main", key.baseAddress, Int32(key.count))
             guard code == SQLITE_OK else { throw core.error(code, .open) }
             keyName = name
+            // It would name each page that it cannot decrypt on standard error. The first key in a
+            // process that has none sets this to what it is by itself, so that every one is followed.
+            sqlite3_exec(core.database, "PRAGMA cipher_log_level = NONE", nil, nil, nil)
         #else
             throw SQLiteError(
                 code: .misuse,

@@ -14,7 +14,10 @@ package final class Connection {
     package let interruptHandle: InterruptHandle
 
     /// What the file's key is called; `nil` for a file that is not encrypted.
-    package internal(set) var keyName: [UInt8]?
+    package internal(set) var keyName: [UInt8]? {
+        get { core.keyName }
+        set { core.keyName = newValue }
+    }
 
     let core: ConnectionCore
     /// The process that opened it, and the only one that may use it.

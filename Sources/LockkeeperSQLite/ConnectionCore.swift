@@ -12,6 +12,8 @@ final class ConnectionCore {
     private(set) var isUsable = true
     /// Frames in the log after the last commit of this connection.
     var logFrameCount = 0
+    /// See ``Connection/keyName``.
+    var keyName: [UInt8]?
 
     /// Statements that stand on a row. They pin a snapshot, so whoever ends a transaction resets
     /// them first. Unretained: a statement takes itself out when it is reset or goes away.
@@ -140,6 +142,14 @@ final class ConnectionCore {
         // The handle's own code is the extended one; it belongs to the same call when the primary
         // codes agree.
         let extended = sqlite3_extended_errcode(database)
+        if isOfUnreadablePage(code) {
+            return SQLiteError(
+                code: .corrupt,
+                message: "a page is not what was encrypted",
+                operation: operation,
+                sql: sql
+            )
+        }
         return SQLiteError(
             code: ResultCode(rawValue: extended & 0xff == code & 0xff ? extended : code),
             message: String(cString: sqlite3_errmsg(database)),
@@ -147,6 +157,15 @@ final class ConnectionCore {
             sql: sql,
             systemError: code & 0xff == SQLITE_CANTOPEN ? sqlite3_system_errno(database) : 0
         )
+    }
+
+    /// Whether a failure says that a page's HMAC does not hold. SQLCipher says so once, as SQLite does of
+    /// a page that makes no sense; until the end of the transaction every reading then fails with an
+    /// error that has no sentence of its own. An app's statement may have one for another reason.
+    private func isOfUnreadablePage(_ code: Int32) -> Bool {
+        keyName != nil && code == SQLITE_ERROR && authorizer.policy == .open
+            && String(cString: sqlite3_errmsg(database))
+                == String(cString: sqlite3_errstr(SQLITE_ERROR))
     }
 
     // MARK: - Hooks

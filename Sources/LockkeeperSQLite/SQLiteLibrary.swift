@@ -54,8 +54,6 @@ package enum SQLiteLibrary {
             return nil
         }
         var version: String?
-        // It would tell each page that it cannot decrypt on standard error, for the whole process.
-        sqlite3_exec(database, "PRAGMA cipher_log_level = NONE", nil, nil, nil)
         // Only a question: it needs no busy handler, authoriser or policy.
         var statement: OpaquePointer?
         if sqlite3_prepare_v2(database, "PRAGMA cipher_version", -1, &statement, nil) == SQLITE_OK,

@@ -64,6 +64,18 @@ package final class KeyRing: Sendable {
             : .wrongKey(path: path, key: name.description)
     }
 
+    /// The first bytes that a file at a path can have, by the keys that there are for its account.
+    ///
+    /// - Throws: ``StorageError/keyUnavailable(path:cause:)`` where that cannot be known now.
+    func heads(ofFile path: String) throws(StorageError) -> [[UInt8]] {
+        guard let source else { return [] }
+        do {
+            return try source(path).map(\.head)
+        } catch {
+            throw .keyUnavailable(path: path, cause: error)
+        }
+    }
+
     /// Gives a connection its file's key, before anything else is read.
     ///
     /// - Parameters:

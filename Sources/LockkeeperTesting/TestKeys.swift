@@ -50,6 +50,10 @@ public final class TestKeys: StoreKeySource {
         }
     }
 
+    /// Keys where the program can encrypt, none elsewhere: so that one test runs on plain accounts in the one
+    /// build, and on encrypted ones in the other.
+    package static func whereEncrypted() -> TestKeys? { Workspace.canEncrypt ? TestKeys() : nil }
+
     private static func locked(_ account: AccountID) -> LockkeeperError {
         LockkeeperError(
             .locked,

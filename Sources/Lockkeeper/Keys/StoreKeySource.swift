@@ -59,6 +59,9 @@ extension WorkspacePaths {
 }
 
 extension Workspace {
+    /// Whether this program can encrypt the files of accounts.
+    package static var canEncrypt: Bool { SQLiteLibrary.canEncrypt }
+
     /// The key that new files of an account get; `nil` where files are plain.
     ///
     /// - Parameter connections: to the account's files that are there.
@@ -92,16 +95,23 @@ extension Workspace {
         return key
     }
 
-    /// Refuses to rebuild a damaged account that is encrypted: what is salvaged would be plain. Nothing
-    /// was changed, and a backup can be restored.
-    func refuseRepairOfEncrypted(_ id: AccountID) throws {
+    /// Refuses to rebuild an encrypted file of which the first page cannot be read: nothing else can be read
+    /// then, and of what is left nobody could tell whether it was this account's. Nothing was changed.
+    func requireFirstPage(of path: String) throws {
         guard environment.keys.isRequired else { return }
+        let noOthers = DamagedStore.Schemas(backups: []) { _ in }
+        if let store = try DamagedStore.open(path, noOthers, environment) {
+            try store.close()
+            return
+        }
         throw LockkeeperError(
-            .unavailable,
-            subject: "account \(id)",
-            explanation: "damaged files of an encrypted account cannot be repaired",
+            .damaged,
+            subject: path,
+            explanation:
+                "its first page cannot be read, without which nothing of an encrypted file can",
             answer: .fixEnvironment,
-            remedy: "Restore a backup; the files are left as they are."
+            remedy:
+                "Nothing was changed. Restore a backup; the damaged file is kept beside it then."
         )
     }
 

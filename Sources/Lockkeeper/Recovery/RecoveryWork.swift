@@ -51,12 +51,12 @@ struct RecoveryWork {
             case .reindex(let kind):
                 let now = try generation ?? reserveGeneration()
                 generation = now
-                let isDone = try reindex(kind, intent, at: now, &made)
+                let isDone = try reindex(kind, intent, sound, at: now, &made)
                 if !isDone { outcome = .insufficient }
             case .salvage(let kind):
                 let now = try generation ?? reserveGeneration()
                 generation = now
-                try salvage(kind, intent, at: now, &made)
+                try salvage(kind, intent, sound, at: now, &made)
             case .inspect(let kind):
                 if try !isSound(kind, made) { outcome = .insufficient }
             case .publish:
@@ -98,6 +98,7 @@ struct RecoveryWork {
     private func reindex(
         _ kind: StoreKind,
         _ intent: RecoveryIntent,
+        _ sound: [StoreKind: Connection],
         at generation: Generation,
         _ made: inout Made
     ) throws -> Bool {
@@ -110,6 +111,7 @@ struct RecoveryWork {
             let record = try workspace.registry.record(of: attachment.account)
             let report = try salvage(of: kind, .reindexing).reindex(
                 source,
+                key: try key(of: source, sound),
                 into: path,
                 as: .random(using: &generator),
                 at: generation,
@@ -125,6 +127,7 @@ struct RecoveryWork {
     private func salvage(
         _ kind: StoreKind,
         _ intent: RecoveryIntent,
+        _ sound: [StoreKind: Connection],
         at generation: Generation,
         _ made: inout Made
     ) throws {
@@ -138,6 +141,7 @@ struct RecoveryWork {
             return try salvage(of: kind, .salvaging).run(
                 source,
                 log: intent.missingLogs.contains(kind) ? .missing : .read,
+                key: try key(of: source, sound),
                 into: path
             ) { floor in
                 var generator = SystemRandomNumberGenerator()
@@ -152,6 +156,15 @@ struct RecoveryWork {
                 )
             }
         }
+    }
+
+    /// What a new file is encrypted with: the key of the damaged one, else that of the other file.
+    private func key(
+        of source: DamagedStore?,
+        _ sound: [StoreKind: Connection]
+    ) throws -> StoreKey? {
+        let connections = [source?.connection].compactMap { $0 } + sound.values
+        return try workspace.keyOfNewFiles(of: attachment.account, beside: connections)
     }
 
     private func salvage(of kind: StoreKind, _ phase: RecoveryPhase) throws -> StoreSalvage {

@@ -49,7 +49,6 @@ extension Workspace {
         progress: (@Sendable (RepairProgress) -> Void)? = nil
     ) async throws -> RepairReport {
         try await work { workspace in
-            try workspace.refuseRepairOfEncrypted(id)
             let kernel = SystemClock()
             let end = Deadline(after: Self.repairWaitMax, from: kernel.now())
             let began = try workspace.registry.record(of: id)
@@ -276,6 +275,8 @@ extension Workspace {
                 }
                 let found = try damage(of: kind, in: connection, path: path, AccountInfo(record))
                 if found.isEmpty && !missing.contains(kind) { continue }
+            } else if try FileSystem.status(path) != nil {
+                try requireFirstPage(of: path)
             }
             damaged[kind] = number
         }

@@ -17,6 +17,9 @@ package import LockkeeperSQLite
 /// | the first page, or another one of the schema | the schema, written anew (``SchemaRows``): the lines on sound pages, and for others those of the newest backup; where there is none, those of an empty store of this program's schema |
 ///
 /// The size that the header would say is left out, so that SQLite goes by the file's.
+///
+/// Of an encrypted file nothing but SQLite reads a page. The first 16 bytes say its key and can be written
+/// anew; where the rest of the first page is gone, no table is found.
 package struct DamagedStore {
     /// The connection that reads it, whatever of it can be read.
     package let connection: Connection
@@ -93,6 +96,9 @@ package struct DamagedStore {
             return nil
         }
         if let connection = try read(copy, environment) { return found(connection, .own) }
+        if environment.keys.isRequired {
+            return try readWithHead(copy, of: path, environment).map { found($0, .header) }
+        }
         let own = try FileSystem.contents(of: copy, limit: pageByteCount)
         // The kinds of a page with tables: 5 above others, 13 with rows.
         if [5, 13].contains(own[100]) {
@@ -146,6 +152,21 @@ package struct DamagedStore {
             return nil
         }
         try connection.close()
+        return nil
+    }
+
+    /// The same of a copy of an encrypted file, with the first bytes that one of the account's keys gives;
+    /// the copy is removed where none does.
+    private static func readWithHead(
+        _ copy: String,
+        of path: String,
+        _ environment: StoreEnvironment
+    ) throws -> Connection? {
+        for head in try environment.keys.heads(ofFile: path) {
+            try writeFirstPage(head, to: copy)
+            if let connection = try read(copy, environment) { return connection }
+        }
+        try StoreFiles(copy).remove()
         return nil
     }
 

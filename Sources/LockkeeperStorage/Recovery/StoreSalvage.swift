@@ -61,6 +61,7 @@ package struct StoreSalvage {
     /// - Parameters:
     ///   - source: the damaged set; `nil` where nothing of it can be read.
     ///   - log: what is known of its log.
+    ///   - key: what the new file is encrypted with; `nil` for a plain one.
     ///   - path: the new file, which is not there yet.
     ///   - fence: makes the new file's fence, from the commit number that its log begins after.
     /// - Returns: what was kept and what was lost.
@@ -70,6 +71,7 @@ package struct StoreSalvage {
     package func run(
         _ source: DamagedStore?,
         log: SalvageReport.Log,
+        key: StoreKey?,
         into path: String,
         fence: (_ floor: CommitNumber) -> Fence
     ) throws -> SalvageReport {
@@ -83,6 +85,7 @@ package struct StoreSalvage {
             .maintaining,
             environment,
             Deadline(after: .seconds(5), from: environment.clock.now()),
+            newKey: key,
             isNew: true
         )
         do {
@@ -181,7 +184,8 @@ package struct StoreSalvage {
         into target: Connection
     ) throws {
         let lacking = salvages.filter(\.hasGaps)
-        if lacking.isEmpty { return }
+        // Of an encrypted file nothing but SQLite reads a page.
+        if lacking.isEmpty || source.connection.keyName != nil { return }
         var roots: [Int64] = []
         let select = try source.connection.prepare(
             "SELECT rootpage FROM sqlite_schema WHERE rootpage > 0"
@@ -385,10 +389,12 @@ package struct StoreSalvage {
     /// Makes indexes anew in a copy of the damaged file, where its tables are whole, and what follows
     /// from them.
     ///
+    /// - Parameter key: what the copy is encrypted with, as the source is.
     /// - Returns: what was kept; `nil` where this does not suffice, and then the copy is worthless.
-    /// - Throws: as ``run(_:log:into:fence:)``.
+    /// - Throws: as ``run(_:log:key:into:fence:)``.
     package func reindex(
         _ source: DamagedStore,
+        key: StoreKey?,
         into path: String,
         as store: StoreIdentity,
         at generation: Generation,
@@ -402,8 +408,7 @@ package struct StoreSalvage {
             try StoreFile.create(
                 path,
                 copying: source.connection,
-                // Of an encrypted account nothing is repaired.
-                key: nil,
+                key: key,
                 as: store,
                 at: generation,
                 state,
