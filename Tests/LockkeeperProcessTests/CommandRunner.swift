@@ -65,7 +65,7 @@ final class RunningCommand: Sendable {
     ) throws {
         CurrentProcess.ignoreBrokenPipes()
         // What the tester's own shell says must not reach a test's workspace.
-        let clean = ["LOCKKEEPER_ROOT": "", "LOCKKEEPER_ACCOUNT": ""]
+        let clean = ["LOCKKEEPER_ROOT": "", "LOCKKEEPER_ACCOUNT": "", "LOCKKEEPER_KEYS": ""]
         let (stream, continuation) = AsyncStream.makeStream(of: ManagedProcess.Occurrence.self)
         self.stream = stream
         let process = try ManagedProcess(

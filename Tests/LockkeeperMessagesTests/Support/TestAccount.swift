@@ -42,7 +42,7 @@ func withAccount(
     limits: Limits = Limits(),
     _ body: (TestAccount) async throws -> Void
 ) async throws {
-    try await TestWorkspace.with(limits: limits) { test in
+    try await TestWorkspace.with(limits: limits, keys: TestKeys.whereEncrypted()) { test in
         let app = try await test.process("app")
         try await app.addAccount("alice", ownID: ownID.map { Array($0.utf8) }, contract: contract)
         let session = try await app.activate("alice")
