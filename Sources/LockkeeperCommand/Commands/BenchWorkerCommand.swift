@@ -26,6 +26,7 @@ struct BenchWorkerCommand: Command {
         .value("durability", "durable|committed", "what its receipts promise [durable]"),
         .value("effects", "decide|suppress", "whether somebody is told of its messages [decide]"),
         .flag("catch-up", "bring the index of texts up to the messages again and again"),
+        .flag("encrypted", "write to an encrypted account"),
     ]
     static let isHidden = true
 
@@ -51,6 +52,7 @@ struct BenchWorkerCommand: Command {
             try arguments.choice("durability", of: Durability.self) ?? .durable
         assignment.effects = try arguments.choice("effects", of: EffectPolicy.self) ?? .decide
         assignment.catchesUp = arguments.flag("catch-up")
+        assignment.isEncrypted = arguments.flag("encrypted")
         self.assignment = assignment
     }
 

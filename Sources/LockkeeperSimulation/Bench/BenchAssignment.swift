@@ -26,6 +26,8 @@ package struct BenchAssignment: Sendable, Hashable {
     package var effects = EffectPolicy.decide
     /// Whether it brings the index of texts up to its messages again and again.
     package var catchesUp = false
+    /// Whether the account is encrypted, with keys in a folder of the benchmark's.
+    package var isEncrypted = false
 
     /// What a process writes through.
     package enum Store: String, Sendable, CaseIterable {
@@ -63,7 +65,7 @@ package struct BenchAssignment: Sendable, Hashable {
             "--sync-delay-us", Self.microseconds(syncDelay), "--through", way.rawValue,
             "--hold-us", Self.microseconds(hold), "--pause-us", Self.microseconds(pause),
             "--durability", durability.rawValue, "--effects", effects.rawValue,
-        ] + (catchesUp ? ["--catch-up"] : [])
+        ] + (catchesUp ? ["--catch-up"] : []) + (isEncrypted ? ["--encrypted"] : [])
     }
 
     /// The process that does it.

@@ -3,6 +3,7 @@ import Lockkeeper
 package import LockkeeperDomain
 import LockkeeperMessages
 import LockkeeperPlatform
+import LockkeeperState
 import Synchronization
 
 /// One process of a benchmark.
@@ -198,7 +199,8 @@ package struct BenchWorker: Sendable {
             root,
             name: "bench-\(assignment.number)",
             limits: limits,
-            vfs: vfs
+            vfs: vfs,
+            isEncrypted: assignment.isEncrypted
         )
         return (workspace, try MessageStore(try await workspace.session(Self.account)))
     }
@@ -212,7 +214,8 @@ extension BenchWorker {
         name: String,
         limits: Limits = Limits(),
         clock: any MonotonicClock = SystemClock(),
-        vfs: String? = nil
+        vfs: String? = nil,
+        isEncrypted: Bool = false
     ) async throws -> Workspace {
         try await Workspace.openApart(
             at: folder,
@@ -220,7 +223,9 @@ extension BenchWorker {
             schemas: [.messages],
             limits: limits,
             clock: clock,
-            vfs: vfs
+            vfs: vfs,
+            keys: isEncrypted
+                ? SecretStoreKeys(FileSecretStore(folder: "\(folder)/keys")) : nil
         )
     }
 
@@ -230,9 +235,15 @@ extension BenchWorker {
     static func makeAccount(
         in folder: String,
         vfs: String? = nil,
+        isEncrypted: Bool = false,
         running statement: String? = nil
     ) async throws {
-        let workspace = try await open(folder, name: "bench", vfs: vfs)
+        let workspace = try await open(
+            folder,
+            name: "bench",
+            vfs: vfs,
+            isEncrypted: isEncrypted
+        )
         try await workspace.addAccount(account)
         let session = try await workspace.activate(account)
         if let statement { try await session.database.write { try $0.execute(statement) } }
@@ -243,9 +254,15 @@ extension BenchWorker {
     static func withStore<Value>(
         in folder: String,
         vfs: String? = nil,
+        isEncrypted: Bool = false,
         _ body: (MessageStore) async throws -> Value
     ) async throws -> Value {
-        let workspace = try await open(folder, name: "bench", vfs: vfs)
+        let workspace = try await open(
+            folder,
+            name: "bench",
+            vfs: vfs,
+            isEncrypted: isEncrypted
+        )
         do {
             let value = try await body(MessageStore(try await workspace.session(account)))
             await workspace.close()

@@ -1,3 +1,4 @@
+import Lockkeeper
 package import LockkeeperDomain
 import LockkeeperMessages
 
@@ -12,7 +13,7 @@ package struct IngestPlan: Sendable, Hashable {
     /// How often each is measured, in turn.
     package var repeatCount = 3
     /// What is measured.
-    package var variants = Variant.allCases
+    package var variants = Variant.possible
     /// A log of event lines to read; `nil`: one that is made.
     package var file: String?
     /// Messages in a log that is made.
@@ -26,8 +27,15 @@ package struct IngestPlan: Sendable, Hashable {
         case quiet = "no-effects"
         /// The index of texts is brought up to the messages again and again meanwhile.
         case searchable
+        /// Into an encrypted account, beside a plain one in the same program.
+        case encrypted
         /// The command `ingest` reads a file, beside the library with the same events decoded.
         case file
+
+        /// Those that this program can measure.
+        package static var possible: [Variant] {
+            allCases.filter { $0 != .encrypted || Workspace.canEncrypt }
+        }
     }
 
     /// The defaults.
@@ -48,6 +56,7 @@ package struct IngestPlan: Sendable, Hashable {
         assignment.durability = durability
         assignment.effects = variant == .quiet ? .suppress : .decide
         assignment.catchesUp = variant == .searchable
+        assignment.isEncrypted = variant == .encrypted
         return assignment
     }
 

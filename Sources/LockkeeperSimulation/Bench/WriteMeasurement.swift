@@ -17,14 +17,14 @@ struct WriteMeasurement: Sendable {
         return try await site.withFolder(name) { folder in
             let zone = BenchWorker.zone(folder, first.syncDelay)
             let vfs = zone == nil ? nil : FaultZone.vfs
-            try await prepare(first.store, folder, vfs)
+            try await prepare(first, folder, vfs)
             let lines = try BenchProcesses(
                 program: site.program,
                 folder: folder,
                 time: first.time
             ).run(assignments.map(\.part))
             let tallies = try lines.map(BenchTally.init(printed:))
-            let stored = try await messageCount(first.store, folder, vfs)
+            let stored = try await messageCount(first, folder, vfs)
             let acknowledged = tallies.map(\.messageCount).reduce(0, +)
             guard stored >= acknowledged else {
                 throw SimulationError.lost(acknowledged: acknowledged, stored: stored)
@@ -34,25 +34,33 @@ struct WriteMeasurement: Sendable {
     }
 
     private func prepare(
-        _ store: BenchAssignment.Store,
+        _ assignment: BenchAssignment,
         _ folder: String,
         _ vfs: String?
     ) async throws {
-        guard store == .lockkeeper else {
+        guard assignment.store == .lockkeeper else {
             return try BaselineWriter.create(BenchWorker.baselinePath(in: folder), vfs: vfs)
         }
-        try await BenchWorker.makeAccount(in: folder, vfs: vfs)
+        try await BenchWorker.makeAccount(
+            in: folder,
+            vfs: vfs,
+            isEncrypted: assignment.isEncrypted
+        )
     }
 
     private func messageCount(
-        _ store: BenchAssignment.Store,
+        _ assignment: BenchAssignment,
         _ folder: String,
         _ vfs: String?
     ) async throws -> Int {
-        guard store == .lockkeeper else {
+        guard assignment.store == .lockkeeper else {
             return try BaselineWriter.messageCount(BenchWorker.baselinePath(in: folder), vfs: vfs)
         }
-        return try await BenchWorker.withStore(in: folder, vfs: vfs) { store in
+        return try await BenchWorker.withStore(
+            in: folder,
+            vfs: vfs,
+            isEncrypted: assignment.isEncrypted
+        ) { store in
             try await store.session.database.read { transaction in
                 try transaction.query("SELECT count(*) FROM lk_message") { Int($0.integer(0)) }
             }[0]
