@@ -45,7 +45,8 @@ func killAtEachPoint(
                 let process = try LineProcess.task(root, words)
                 return (process.end(), try? process.hear())
             }
-            let comment: Comment = "seed=\(seed), \(words): \(said ?? "")"
+            let comment: Comment =
+                "seed=\(seed), \(words): \(status.map { "\($0)" } ?? "still there"), \(said ?? "")"
             try await judge(comment)
             guard status == .signalled(SIGKILL) else {
                 #expect(status == .exited(0) && said == "done", comment)
