@@ -53,8 +53,7 @@ func withReceiver(
     _ body: (_ test: TestWorkspace, _ app: Workspace, _ helper: MessageStore) async throws -> Void
 ) async throws {
     let schema = Schema.messages(packets: .decoded(by: WordDecoder()))
-    try await TestWorkspace.with(schemas: [schema], limits: limits, keys: TestKeys.whereEncrypted())
-    { test in
+    try await TestWorkspace.with(schemas: [schema], limits: limits) { test in
         let app = try await test.process("app")
         try await app.addAccount("alice")
         try await app.addAccount("bob")
