@@ -5,8 +5,8 @@ import LockkeeperStorage
 import Synchronization
 
 /// That a database of an account was found damaged, by whatever call met it first. The app decides
-/// whether it is repaired now, by ``Workspace/repair(_:waitMax:progress:)``, or later; until then nothing
-/// of its files is changed, and packets for the account are kept as files.
+/// whether it is repaired now, by ``Workspace/repair(_:waitMax:beginsAnew:progress:)``, or later; until
+/// then nothing of its files is changed, and packets for the account are kept as files.
 public struct DamageNotice: Sendable, Hashable {
     /// The account.
     public let account: AccountID
