@@ -50,8 +50,9 @@ struct MetricsTests {
             #expect(heard.name == "app" && heard.role == "host" && heard.hubConnectionCount >= 1)
             let own = app.metrics
             for (there, here) in zip(heard.stages, own.stages) {
-                #expect(there.stage == here.stage && there.count == here.count)
-                #expect(there.total == here.total && there.largest == here.largest)
+                // Upkeep may write between the two looks, and numbers only grow.
+                #expect(there.stage == here.stage && there.count <= here.count)
+                #expect(there.total <= here.total && there.largest <= here.largest)
             }
             #expect((heard.stages.first { $0.stage == .transaction }?.count ?? 0) > 0)
             await host.close()
