@@ -29,7 +29,6 @@ struct OtherBuildTests {
                 at: "\(folder)/\(name)",
                 with: head + bytes.dropFirst(head.count)
             )
-            try FileSystem.remove("\(folder)/\(name)-wal")
         }
         let before = try FileSystem.list(folder).sorted()
         let next = try await test.process("next")
