@@ -47,8 +47,11 @@ extension Workspace {
     /// hold: remove them where that is why the key is changed. Sessions of the account, in every process,
     /// are superseded.
     ///
-    /// - Parameter waitMax: how long to wait for other processes to leave the account; five seconds where
-    ///   it is not given.
+    /// - Parameters:
+    ///   - id: the account.
+    ///   - change: what its files get.
+    ///   - waitMax: how long to wait for other processes to leave the account; five seconds where it is
+    ///     not given.
     /// - Throws: ``LockkeeperError``: `unknownAccount`; `accountInactive` where it has no files yet;
     ///   `invalidInput` where the workspace was opened without keys; `keyMissing`, `wrongKey`, `keyLocked`
     ///   for what the files have now; `busy`, which names who did not leave; `diskFull`, `ioFailed`. The
