@@ -98,9 +98,14 @@ final class AccountWriter: @unchecked Sendable {
                 return try open.store.transaction(
                     token: token,
                     deadline: deadline,
-                    isCancelled: isCancelled,
-                    body: body
-                )
+                    isCancelled: isCancelled
+                ) { connection, topics in
+                    let value = try body(connection, &topics)
+                    if PlantedDefect.announceBeforeCommit.isPlanted {
+                        try announceEarly(connection)
+                    }
+                    return value
+                }
             } catch {
                 // A log that was copied begins anew, and needs no more of the disk.
                 if SpaceReserve.isDiskFull(error) { checkpointer.diskIsFull() }
@@ -160,6 +165,7 @@ final class AccountWriter: @unchecked Sendable {
     ) {
         switch durability {
         case .committed: completion(.success(()))
+        case .durable where isAcknowledgedUnsynced(commit): completion(.success(()))
         case .durable:
             let known = attachment.durable(of: kind)
             let position = commit.map { Position(store: store, commit: $0) }
@@ -170,6 +176,37 @@ final class AccountWriter: @unchecked Sendable {
                 completion(result)
             }
         }
+    }
+
+    /// Two planted defects.
+    private func isAcknowledgedUnsynced(_ commit: CommitNumber?) -> Bool {
+        PlantedDefect.acknowledgeBeforeSync.isPlanted
+            || commit == nil && PlantedDefect.duplicateAcknowledgedUnsynced.isPlanted
+    }
+
+    /// A planted defect: tells the others of the commit that this transaction is going to be, and gives
+    /// them the time to look for it.
+    private func announceEarly(_ connection: Connection) throws {
+        guard let newest = try connection.value("SELECT max(number) FROM lk_commit")?.integer else {
+            return
+        }
+        let last = CommitNumber(newest)
+        announcements.announce(
+            ChangeRange(
+                account: token.account,
+                kind: kind,
+                store: store,
+                generation: token.generation,
+                predecessor: last,
+                commits: last.next...last.next,
+                tables: [],
+                topics: nil,
+                origins: ["planted"],
+                isDurable: false
+            )
+        )
+        let clock = SystemClock()
+        clock.sleep(until: Deadline(after: .milliseconds(5), from: clock.now()))
     }
 
     /// Makes durable what one admission has committed, with one sync that begins now (5.2).

@@ -84,6 +84,10 @@ struct CheckpointStep: Sendable {
 
     private func withReader<Value>(_ body: (Connection) throws -> Value) throws -> Value {
         let reader = try open(for: .reading)
+        if PlantedDefect.checkpointWithoutReader.isPlanted {
+            defer { try? reader.close() }
+            return try body(reader)
+        }
         try reader.begin(.deferred)
         _ = try reader.value("SELECT generation FROM lk_fence")
         defer {

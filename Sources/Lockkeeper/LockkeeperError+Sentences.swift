@@ -21,6 +21,16 @@ extension LockkeeperError {
         )
     }
 
+    static func severalActive(_ accounts: [AccountID]) -> LockkeeperError {
+        LockkeeperError(
+            .invalidInput,
+            subject: "accounts \(accounts.map(\.description).joined(separator: ", "))",
+            explanation: "several accounts are active, and nobody says which one is to be left",
+            answer: .fixProgram,
+            remedy: "Name it with 'lockkeeper switch ID --account OLD'."
+        )
+    }
+
     /// Long work that only reads was ended so that another process can have the account to itself.
     static func leftMeanwhile(_ account: AccountID, what: String) -> LockkeeperError {
         LockkeeperError(

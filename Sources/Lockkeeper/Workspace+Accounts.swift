@@ -105,6 +105,21 @@ extension Workspace {
         return try await session(new)
     }
 
+    /// Makes an account the active one, in place of whichever is active once nobody else switches; what
+    /// ``replaceAccount(_:with:)`` is for a caller who knows that. Where it is active already it stays so,
+    /// under its generation.
+    ///
+    /// - Returns: a session of it, and whether it became active now.
+    /// - Throws: ``LockkeeperError``; `invalidInput` where several others are active, because nobody says
+    ///   which one is to be left.
+    @discardableResult
+    public func makeOnlyActive(
+        _ id: AccountID
+    ) async throws -> (session: Session, isNew: Bool) {
+        let isNew = try await work { try $0.changeActiveAccount(to: id) }
+        return (try await session(id), isNew)
+    }
+
     /// Opens an active account under its present generation: what a helper does when it wakes.
     ///
     /// - Throws: ``LockkeeperError`` — `unknownAccount`, `accountInactive`.

@@ -25,16 +25,44 @@ extension Workspace {
         try membership.underSwitch(until: deadline) {
             for account in [old, new] { if let account { try continueRecovery(of: account) } }
             try finishIntent(deadline: deadline)
-            for account in [old, new] {
-                if let account { try replaceDistrustedFiles(of: account, until: deadline) }
-            }
-            if let new {
-                _ = try ErrorMapping.mapped("account \(new)") {
-                    try AccountFiles(new, of: self).prepare(deadline: deadline)
-                }
-            }
-            try carryOut(try intend(from: old, to: new), deadline: deadline)
+            try change(from: old, to: new, deadline: deadline)
         }
+    }
+
+    /// Makes an account the active one in place of the one that is active once nobody else changes
+    /// accounts. Who looks before that may come in the middle of a switch, in which none is active.
+    ///
+    /// - Returns: `false` where it is active already; nothing is done then.
+    /// - Throws: ``LockkeeperError`` — `invalidInput` where several others are active.
+    func changeActiveAccount(to new: AccountID) throws -> Bool {
+        let deadline = deadlineOfOpening()
+        return try membership.underSwitch(until: deadline) {
+            try continueRecovery(of: new)
+            try finishIntent(deadline: deadline)
+            let active = try registry.use { try $0.accounts() }.filter { $0.state == .active }
+            guard !active.contains(where: { $0.id == new }) else { return false }
+            guard active.count <= 1 else { throw LockkeeperError.severalActive(active.map(\.id)) }
+            let old = active.first?.id
+            if let old { try continueRecovery(of: old) }
+            try change(from: old, to: new, deadline: deadline)
+            return true
+        }
+    }
+
+    private func change(
+        from old: AccountID?,
+        to new: AccountID?,
+        deadline: Deadline
+    ) throws {
+        for account in [old, new] {
+            if let account { try replaceDistrustedFiles(of: account, until: deadline) }
+        }
+        if let new {
+            _ = try ErrorMapping.mapped("account \(new)") {
+                try AccountFiles(new, of: self).prepare(deadline: deadline)
+            }
+        }
+        try carryOut(try intend(from: old, to: new), deadline: deadline)
     }
 
     /// Finishes what another process began and did not end.

@@ -73,6 +73,8 @@ enum CommandList {
         BenchOpenCommand.self,
         BenchWorkerCommand.self,
         BenchNoticeWorkerCommand.self,
+        StressCommand.self,
+        StressWorkerCommand.self,
         SimulateSwitchCommand.self,
         SimulateWorkerCommand.self,
         CompletionsCommand.self,

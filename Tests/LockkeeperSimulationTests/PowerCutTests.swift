@@ -153,7 +153,7 @@ struct PowerCutTests {
             zone.mark(1)
             let recorded = recording.end()
             let token = recording.first.session.token
-            try withStore(of: recorded, cutAt: recorded.steps.count, .lost) { path in
+            try Self.withStore(of: recorded, cutAt: recorded.steps.count, .lost) { path in
                 let environment = StoreEnvironment(
                     clock: SystemClock(),
                     wallClock: SystemWallClock(),
@@ -232,12 +232,49 @@ struct PowerCutTests {
             let cuts = stride(from: count, to: 0, by: -max(1, count / (isWholeRun ? 300 : 25)))
             for cut in cuts {
                 for fate in [DiskImage.Fate.lost, .drawn(seed: UInt64(cut))] {
-                    let rows = try withImage(of: recorded, cutAt: cut, fate) { try $0.rowNumbers() }
+                    let rows = try Self.withImage(of: recorded, cutAt: cut, fate) {
+                        try $0.rowNumbers()
+                    }
                     let lost = Set(recorded.marks(before: cut)).subtracting(rows)
                     #expect(lost.isEmpty, "cut at \(cut) of \(count), \(fate): \(lost)")
                 }
             }
         }
+    }
+
+    // Images in which a wrong program loses nothing are worth nothing.
+    @Test("a receipt that came before its sync is seen to be lost")
+    func acknowledgedBeforeSync() async {
+        await #expect(processExitsWith: .exitCode(17)) {
+            PlantedDefect.acknowledgeBeforeSync.plant()
+            let isSeen = try await PowerCutTests.isReceiptLost(afterCommitOfAnother: false)
+            CurrentProcess.exit(isSeen ? 17 : 0)
+        }
+    }
+
+    @Test("a receipt for what another process has committed, without a sync, is seen to be lost")
+    func duplicateUnsynced() async {
+        await #expect(processExitsWith: .exitCode(17)) {
+            PlantedDefect.duplicateAcknowledgedUnsynced.plant()
+            let isSeen = try await PowerCutTests.isReceiptLost(afterCommitOfAnother: true)
+            CurrentProcess.exit(isSeen ? 17 : 0)
+        }
+    }
+
+    /// Whether what B has a durable receipt for is missing in an image.
+    private static func isReceiptLost(afterCommitOfAnother isKnown: Bool) async throws -> Bool {
+        let count = Monitor(0)
+        try await TestWorkspace.with { test in
+            let recording = try await Recording(test)
+            let zone = try recording.begin()
+            if isKnown { try await recording.first.ingest([event], durability: .committed) }
+            zone.mark(1)
+            try await recording.second.ingest([event])
+            zone.mark(2)
+            let losing = try losingFates(of: recording.end(), "SELECT count(*) FROM lk_message")
+            count.withLock { $0 = losing.count }
+        }
+        return count.withLock { $0 } > 0
     }
 
     /// Records what two processes do to the store, cuts the power after each step and looks what is
@@ -264,20 +301,27 @@ struct PowerCutTests {
     }
 
     private func judge(_ recorded: RecordedWrites, _ question: String) throws {
-        let end = recorded.steps.count
-        let seeds = (0..<40).map { DiskImage.Fate.drawn(seed: $0) }
-        let losing = try ([.lost, .kept] + seeds).filter { fate in
-            try answer(to: question, of: recorded, cutAt: end, fate) != 1
-        }
+        let losing = try Self.losingFates(of: recorded, question)
         #expect(losing.isEmpty, "what was acknowledged is lost in \(losing.count) images")
         // Where B has not answered it may be lost; if it never is, these images prove nothing.
         let before = recorded.steps.firstIndex(of: .mark(1)) ?? 0
-        let early = try answer(to: question, of: recorded, cutAt: before, .lost)
+        let early = try Self.answer(to: question, of: recorded, cutAt: before, .lost)
         #expect(early != 1, "A's commit is on the disk before anybody synced it")
     }
 
+    /// The images of the end that do not answer 1.
+    private static func losingFates(
+        of recorded: RecordedWrites,
+        _ question: String
+    ) throws -> [DiskImage.Fate] {
+        let seeds = (0..<40).map { DiskImage.Fate.drawn(seed: $0) }
+        return try ([.lost, .kept] + seeds).filter { fate in
+            try answer(to: question, of: recorded, cutAt: recorded.steps.count, fate) != 1
+        }
+    }
+
     /// What an image answers; `nil` where it has no such table.
-    private func answer(
+    private static func answer(
         to question: String,
         of recorded: RecordedWrites,
         cutAt end: Int,
@@ -289,7 +333,7 @@ struct PowerCutTests {
     }
 
     /// Opens what a disk may hold after a power cut, which must be sound.
-    private func withImage<Answer>(
+    private static func withImage<Answer>(
         of recorded: RecordedWrites,
         cutAt end: Int,
         _ fate: DiskImage.Fate,
@@ -304,7 +348,7 @@ struct PowerCutTests {
     }
 
     /// Makes the messages' files as a disk may hold them after a power cut.
-    private func withStore<Answer>(
+    private static func withStore<Answer>(
         of recorded: RecordedWrites,
         cutAt end: Int,
         _ fate: DiskImage.Fate,

@@ -44,6 +44,21 @@ struct ResetProofTests {
         arguments: [LogBefore.grows, .isCopied]
     )
     func lockkeeper(_ before: LogBefore) async throws {
+        #expect(try await Self.damageBesideLockkeeper(before) == nil)
+    }
+
+    // A proof that a wrong checkpoint passes is worth nothing.
+    @Test("a checkpoint that nobody keeps the log still for is seen to let it begin anew")
+    func planted() async {
+        await #expect(processExitsWith: .exitCode(17)) {
+            PlantedDefect.checkpointWithoutReader.plant()
+            _ = try await ResetProofTests.damageBesideLockkeeper(.grows)
+        }
+    }
+
+    /// What is damaged after Lockkeeper's checkpoint in the same schedule; `nil` for nothing.
+    private static func damageBesideLockkeeper(_ before: LogBefore) async throws -> String? {
+        let found = Monitor<String?>(nil)
         var limits = Limits()
         limits.checkpointFrameCountWithoutHost = 200
         try await TestWorkspace.with(limits: limits) { test in
@@ -75,9 +90,10 @@ struct ResetProofTests {
                 try foreign.close()
                 return damageOf(path, rows: Set(0...(last + 10)))
             }
-            #expect(damage == nil)
+            found.withLock { $0 = damage }
             try await onOwnThread { try onlooker.leave() }
         }
+        return found.withLock { $0 }
     }
 
     /// What the log is when the checkpoint's reader begins.
@@ -147,6 +163,10 @@ struct ResetProofTests {
         try foreign.insertRows(number...number)
         // The reader that is held meanwhile keeps also a foreign checkpoint from completing.
         let copied = try? other.checkpoint(.passive)
+        if PlantedDefect.checkpointWithoutReader.isPlanted {
+            // All is copied, so that the next commit begins the log anew under our checkpoint.
+            CurrentProcess.exit(copied?.isComplete == true ? 17 : 0)
+        }
         #expect(copied?.isComplete != true)
         zone.pause(at: .unfetch, of: .database)
         zone.release()

@@ -29,6 +29,35 @@ struct SwitchTests {
         }
     }
 
+    // Found by stress: in the middle of a switch no account is active. Who looked then activated his
+    // own beside the other.
+    @Test(
+        "of processes that switch to one account or another at once each leaves exactly one active"
+    )
+    func toWhicheverAtOnce() async throws {
+        try await withNotes { test, app, _ in
+            try await app.addAccount("bob")
+            let other = try await test.process("other")
+            for round in 0..<12 {
+                async let first = app.makeOnlyActive(round % 2 == 0 ? "bob" : "alice")
+                async let second = other.makeOnlyActive(round % 3 == 0 ? "alice" : "bob")
+                // A session of an account that the other one has left in between cannot be had.
+                _ = try? await first
+                _ = try? await second
+                let active = try await app.accounts().filter { $0.state == .active }
+                #expect(active.count == 1, "\(active.map(\.id))")
+            }
+            for account in try await app.accounts() where account.state == .active {
+                try await app.signOut(account.id)
+            }
+            #expect(try await app.makeOnlyActive("bob").isNew)
+            #expect(try await !app.makeOnlyActive("bob").isNew)
+            try await app.activate("alice")
+            try await app.addAccount("carol")
+            await expect(.invalidInput) { try await app.makeOnlyActive("carol") }
+        }
+    }
+
     @Test("a switch to an account that cannot be opened leaves everything as it was and says why")
     func targetCannotBeOpened() async throws {
         try await withNotes { test, app, alice in

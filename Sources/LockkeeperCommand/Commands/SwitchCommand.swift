@@ -31,7 +31,11 @@ struct SwitchCommand: Command {
             if !accounts.contains(where: { $0.id == id }), creates {
                 try await workspace.addAccount(id)
             }
-            try await change(in: workspace, accounts, context)
+            if accounts.count(where: { $0.state == .active }) > 1 {
+                // Nobody says which of them is to be left.
+                _ = try await context.account(in: workspace)
+            }
+            try await change(in: workspace, context)
             try AccountOutput.print(try await workspace.account(id), context)
         }
         return .success
@@ -39,18 +43,15 @@ struct SwitchCommand: Command {
 
     private func change(
         in workspace: Workspace,
-        _ accounts: [AccountInfo],
         _ context: CommandContext
     ) async throws {
-        let active = accounts.filter { $0.state == .active }
-        if active.isEmpty, context.options.account == nil {
-            try await workspace.activate(id)
+        if let old = context.options.account, old != id {
+            try await workspace.replaceAccount(old, with: id)
             return
         }
-        let old = try await context.account(in: workspace)
-        guard old != id else {
-            return context.console.note("lockkeeper: \(id) is active already")
-        }
-        try await workspace.replaceAccount(old, with: id)
+        // Which account is active is looked at once nobody else switches: in the middle of another
+        // switch none is.
+        guard try await !workspace.makeOnlyActive(id).isNew else { return }
+        context.console.note("lockkeeper: \(id) is active already")
     }
 }

@@ -1,4 +1,5 @@
 import LockkeeperDomain
+import LockkeeperPlatform
 import LockkeeperSQLite
 
 // Messages and what is said about one of them.
@@ -169,6 +170,9 @@ extension BatchMerge {
             // What waited for the sender may have recalled it meanwhile; shown it was all the same.
             return after.state == .shown && before.state != .shown && !isWithoutContent
                 ? .inserted : .updated
+        }
+        if PlantedDefect.countDuplicates.isPlanted {
+            conversations[index].count(unread: 1, mentions: 0)
         }
         // What a message without content no longer takes has been overtaken by its end.
         return outcome.wasOlder || wasCut ? .stale : .duplicate

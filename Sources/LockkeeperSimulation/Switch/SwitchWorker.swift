@@ -265,7 +265,7 @@ package final class SwitchWorker: Sendable {
 /// What a worker was told and has not done yet, read from its standard input by a thread.
 ///
 /// Lock rule: the monitor guards the list; nothing else is taken inside it.
-private final class SwitchOrders: Sendable {
+final class SwitchOrders: Sendable {
     private let state = Monitor(State())
 
     private struct State: Sendable {
@@ -326,7 +326,7 @@ private final class SwitchOrders: Sendable {
 
 /// The machine's time of day, moved by as much as it was told to: what an NTP step or a person does
 /// to it.
-private final class SteppingWallClock: WallClockSource {
+final class SteppingWallClock: WallClockSource {
     private let offset = Monitor<Int64>(0)
     private let system = SystemWallClock()
 

@@ -1,0 +1,37 @@
+import LockkeeperDomain
+import LockkeeperPlatform
+import Testing
+
+@Suite("Planted defects are off unless a test's own process switches one on")
+struct PlantedDefectTests {
+    @Test("none is planted here, and asking for one costs no more than looking at the clock")
+    func off() {
+        #expect(PlantedDefect.allCases.allSatisfy { !$0.isPlanted })
+        let clock = SystemClock()
+        let rounds = 100_000
+        // The least of a few, because others use the processor as well.
+        func least(_ body: () -> Int) -> Duration {
+            (0..<5).map { _ in
+                let start = clock.now()
+                let sum = body()
+                #expect(sum >= 0)
+                return clock.now().duration(since: start)
+            }.min() ?? .zero
+        }
+        let asking = least {
+            (0..<rounds).count { _ in PlantedDefect.reuseCommitNumber.isPlanted }
+        }
+        let looking = least { (0..<rounds).count { _ in clock.now().nanoseconds < 0 } }
+        // Without optimisation; with it the one is a load and the other still a call.
+        #expect(asking < looking * 3, "\(asking) \(looking)")
+    }
+
+    @Test("one that is planted is planted alone")
+    func on() async {
+        await #expect(processExitsWith: .exitCode(17)) {
+            PlantedDefect.countDuplicates.plant()
+            let planted = PlantedDefect.allCases.filter(\.isPlanted)
+            CurrentProcess.exit(planted == [.countDuplicates] ? 17 : 0)
+        }
+    }
+}
