@@ -210,7 +210,7 @@ enum ErrorMapping {
                 cause: error
             )
         case .fileExists, .emptied, .notAStore, .fenceMissing, .wrongAccount, .malformedCommit,
-            .malformedRegistry, .logDamaged, .logModeChanged:
+            .malformedMigration, .malformedRegistry, .logDamaged, .logModeChanged:
             return LockkeeperError(
                 .damaged,
                 subject: subject,

@@ -47,7 +47,8 @@ package struct Migrator: Sendable {
     ///
     /// - Throws: ``StorageError/newerSchema(owner:name:)`` when it has one that this program does
     ///   not know, of an owner that it knows; ``StorageError/migrationChanged(owner:name:)`` when
-    ///   it has one whose text was another; what SQLite throws.
+    ///   it has one whose text was another; ``StorageError/malformedMigration`` when its list is
+    ///   damaged; what SQLite throws.
     package func pending(in connection: Connection) throws(StorageError) -> [Migration] {
         let applied = try applied(in: connection)
         for (owner, name, _) in applied where migrations.contains(where: { $0.owner == owner }) {
@@ -60,6 +61,7 @@ package struct Migrator: Sendable {
             let same = applied.first { $0.owner == migration.owner && $0.name == migration.name }
             if let same {
                 guard same.checksum == migration.checksum else {
+                    if !Self.isDigest(same.checksum) { throw .malformedMigration }
                     throw .migrationChanged(owner: migration.owner, name: migration.name)
                 }
             } else {
@@ -67,6 +69,23 @@ package struct Migrator: Sendable {
             }
         }
         return pending
+    }
+
+    /// Whether what a database has and what it lists as applied fit together: whether the steps that it
+    /// does not list can still be applied to its schema. A list that lost a line says of a step whose
+    /// tables are there that it is yet to come.
+    ///
+    /// - Throws: ``StorageError/newerSchema(owner:name:)``,
+    ///   ``StorageError/migrationChanged(owner:name:)``; what SQLite throws for what is no damage.
+    func fits(_ connection: Connection) throws -> Bool {
+        do throws(StorageError) {
+            if try pending(in: connection).isEmpty { return true }
+        } catch {
+            guard error.isDamage else { throw error }
+            return false
+        }
+        guard let texts = try SchemaTexts(reading: connection), texts.hasSteps else { return false }
+        return try texts.takes(self)
     }
 
     /// The tables of apps whose schema this program does not know, each with its owner.
@@ -229,7 +248,8 @@ package struct Migrator: Sendable {
     private func applied(
         in connection: Connection
     ) throws(StorageError) -> [(owner: String, name: String, checksum: [UInt8])] {
-        try sqlite { () throws(SQLiteError) in
+        let applied = try sqlite {
+            () throws(SQLiteError) -> [(owner: String, name: String, checksum: [UInt8])] in
             guard try Self.hasTable("lk_migration", connection) else { return [] }
             let select = try connection.prepare(
                 "SELECT owner, name, checksum FROM lk_migration ORDER BY owner, name"
@@ -240,6 +260,26 @@ package struct Migrator: Sendable {
             }
             return applied
         }
+        // Who takes what is left of a damaged page for a name sends people to a newer program.
+        guard applied.allSatisfy({ Self.isName($0.owner) && Self.isName($0.name) }) else {
+            throw .malformedMigration
+        }
+        return applied
+    }
+
+    /// Whether a text can be an owner or a step, and is not what is left of one on a damaged page.
+    static func isName(_ text: String) -> Bool {
+        !text.isEmpty
+            && text.unicodeScalars.allSatisfy {
+                // The last one stands for bytes that are no text.
+                $0.value >= 0x20 && $0.value != 0x7f && $0.value != 0xfffd
+            }
+    }
+
+    /// Whether bytes can be a SHA-256, and not what is left of one that was overwritten with zeros.
+    private static func isDigest(_ bytes: [UInt8]) -> Bool {
+        bytes.count == 32
+            && ![bytes.prefix(4), bytes.suffix(4)].contains { $0.allSatisfy { $0 == 0 } }
     }
 
     private static func hasTable(

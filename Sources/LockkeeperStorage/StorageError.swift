@@ -53,6 +53,8 @@ package enum StorageError: Error, Sendable, CustomStringConvertible {
     case newerSchema(owner: String, name: String)
     /// Thrown when a migration that was applied had another text then.
     case migrationChanged(owner: String, name: String)
+    /// Thrown when a line of a store's list of migrations is none that any program can have written.
+    case malformedMigration
     /// Thrown when a step cannot be applied. The schema is as it was before it.
     case migrationFailed(owner: String, name: String, cause: any Error)
 
@@ -97,7 +99,8 @@ package enum StorageError: Error, Sendable, CustomStringConvertible {
     /// Whether the file is damaged or no store.
     package var isDamage: Bool {
         switch self {
-        case .emptied, .notAStore, .fenceMissing, .wrongAccount, .logDamaged: true
+        case .emptied, .notAStore, .fenceMissing, .wrongAccount, .logDamaged, .malformedMigration:
+            true
         case .sqlite(let error):
             [.notADatabase, .corrupt].contains { $0 ~= error.code } || error.code.isUnreadable
         case .migrationFailed(_, _, let cause):
@@ -161,6 +164,7 @@ package enum StorageError: Error, Sendable, CustomStringConvertible {
             "the store is newer than this program: it has migration \(name) of \(owner)"
         case .migrationChanged(let owner, let name):
             "migration \(name) of \(owner) had another text when it was applied"
+        case .malformedMigration: "the list of the store's migrations cannot be read"
         case .migrationFailed(let owner, let name, let cause):
             "migration \(name) of \(owner) cannot be applied:"
                 + " \((cause as? SQLiteError)?.sentence ?? String(describing: cause))"

@@ -109,14 +109,16 @@ struct RecoveryWork {
             let path = try newFile(kind, &made)
             var generator = SystemRandomNumberGenerator()
             let record = try workspace.registry.record(of: attachment.account)
-            let report = try salvage(of: kind, .reindexing).reindex(
-                source,
-                key: try key(of: source, sound),
-                into: path,
-                as: .random(using: &generator),
-                at: generation,
-                record.state
-            )
+            let report = try removing(path) {
+                try salvage(of: kind, .reindexing).reindex(
+                    source,
+                    key: try key(of: source, sound),
+                    into: path,
+                    as: .random(using: &generator),
+                    at: generation,
+                    record.state
+                )
+            }
             // The damaged set has everything that it held.
             if report == nil { try StoreFiles(path).remove() }
             made.reports[kind] = report
@@ -138,23 +140,36 @@ struct RecoveryWork {
         made.reports[kind] = try withSource(kind, intent) { source in
             let path = try newFile(kind, &made)
             let record = try workspace.registry.record(of: attachment.account)
-            return try salvage(of: kind, .salvaging).run(
-                source,
-                log: intent.missingLogs.contains(kind) ? .missing : .read,
-                key: try key(of: source, sound),
-                into: path
-            ) { floor in
-                var generator = SystemRandomNumberGenerator()
-                return Fence(
-                    kind: kind,
-                    account: attachment.account,
-                    store: .random(using: &generator),
-                    generation: generation,
-                    state: record.state,
-                    bootID: workspace.environment.bootID,
-                    floor: floor
-                )
+            return try removing(path) {
+                try salvage(of: kind, .salvaging).run(
+                    source,
+                    log: intent.missingLogs.contains(kind) ? .missing : .read,
+                    key: try key(of: source, sound),
+                    into: path
+                ) { floor in
+                    var generator = SystemRandomNumberGenerator()
+                    return Fence(
+                        kind: kind,
+                        account: attachment.account,
+                        store: .random(using: &generator),
+                        generation: generation,
+                        state: record.state,
+                        bootID: workspace.environment.bootID,
+                        floor: floor
+                    )
+                }
             }
+        }
+    }
+
+    /// Makes a file that nobody knows yet; where that fails it is removed, so that tries that fail leave
+    /// nothing.
+    private func removing<Value>(_ path: String, _ body: () throws -> Value) throws -> Value {
+        do {
+            return try body()
+        } catch {
+            try? StoreFiles(path).remove()
+            throw error
         }
     }
 

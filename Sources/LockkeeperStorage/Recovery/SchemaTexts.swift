@@ -19,16 +19,12 @@ struct SchemaTexts {
     /// The steps that made it, and whose its tables are: rows that go with it.
     private var steps: [[SQLValue]]
     private var owners: [[SQLValue]]
+    /// Whether both could be read.
+    let hasSteps: Bool
 
     /// The schema that a program's migrations make.
     init(applying migrator: Migrator) throws {
-        let connection = try Connection(
-            path: ":memory:",
-            mode: .readWrite,
-            clock: SystemClock(),
-            busyDeadline: .never,
-            jitterSeed: 0
-        )
+        let connection = try Self.scratch()
         try migrator.apply(to: connection, at: 0)
         guard let schema = try SchemaTexts(reading: connection) else {
             preconditionFailure("a schema that was made just now can be read")
@@ -37,7 +33,8 @@ struct SchemaTexts {
         try connection.close()
     }
 
-    /// The schema of a file; `nil` where not all of it can be read.
+    /// The schema of a file; `nil` where not all of it can be read. Where its steps alone cannot,
+    /// ``hasSteps`` says so.
     init?(reading connection: Connection) throws(SQLiteError) {
         var found: [(type: String, name: String, table: String, root: Int64, sql: String?)] = []
         do throws(SQLiteError) {
@@ -74,11 +71,12 @@ struct SchemaTexts {
         rest = ["index", "view", "trigger"].flatMap { type in
             known.filter { $0.0 == type && !(type == "index" && isUnique($0.1.sql)) }.map(\.1)
         }
-        guard !tables.isEmpty, let steps = try? Self.rows(of: connection, "lk_migration"),
-            let owners = try? Self.rows(of: connection, "lk_owned")
-        else { return nil }
-        self.steps = steps
-        self.owners = owners
+        if tables.isEmpty { return nil }
+        let steps = try? Self.rows(of: connection, "lk_migration")
+        let owners = try? Self.rows(of: connection, "lk_owned")
+        hasSteps = steps != nil && owners != nil
+        self.steps = steps ?? []
+        self.owners = owners ?? []
     }
 
     /// This schema, and what another one has besides.
@@ -90,7 +88,42 @@ struct SchemaTexts {
         sum.uniqueIndexes += other.uniqueIndexes.filter { !names.contains($0.name) }
         sum.rest += other.rest.filter { !names.contains($0.name) }
         sum.owners += other.owners.filter { !sum.owners.contains($0) }
+        // Its steps of owners that this one does not know: their tables come with it.
+        let known = Set(steps.compactMap(\.first))
+        sum.steps += other.steps.filter { row in
+            guard row.count > 1, case .text(let owner) = row[0], case .text(let name) = row[1]
+            else { return false }
+            return !known.contains(row[0])
+                && [owner, name].allSatisfy { Migrator.isName(String(decoding: $0, as: UTF8.self)) }
+        }
         return sum
+    }
+
+    /// Whether a program's steps that are not among those of this schema can be applied to it.
+    func takes(_ migrator: Migrator) throws -> Bool {
+        let connection = try Self.scratch()
+        defer { try? connection.close() }
+        do {
+            try makeTables(in: connection)
+            try makeRest(in: connection)
+            try migrator.apply(to: connection, at: 0)
+            return true
+        } catch StorageError.newerSchema(let owner, let name) {
+            throw StorageError.newerSchema(owner: owner, name: name)
+        } catch {
+            // Nothing but the schema itself can fail in memory.
+            return false
+        }
+    }
+
+    private static func scratch() throws(SQLiteError) -> Connection {
+        try Connection(
+            path: ":memory:",
+            mode: .readWrite,
+            clock: SystemClock(),
+            busyDeadline: .never,
+            jitterSeed: 0
+        )
     }
 
     /// Makes the tables.
@@ -100,7 +133,10 @@ struct SchemaTexts {
         for (table, rows) in [("lk_migration", steps), ("lk_owned", owners)] {
             for row in rows {
                 let parameters = row.indices.map { "?\($0 + 1)" }.joined(separator: ", ")
-                let insert = try connection.prepare("INSERT INTO \(table) VALUES (\(parameters))")
+                // Of a damaged list a row may be there twice, or be none.
+                let insert = try connection.prepare(
+                    "INSERT OR IGNORE INTO \(table) VALUES (\(parameters))"
+                )
                 try insert.bind(row)
                 try insert.run()
             }

@@ -121,13 +121,12 @@ package struct StoreSalvage {
         let ours = try SchemaTexts(applying: migrator)
         guard let source else { return ours }
         let theirs = try SchemaTexts(reading: source.connection)
-        do throws(StorageError) {
-            // Refuses what a newer program made. A file whose list of steps is lost looks as if none
-            // had been applied.
-            let pending = try migrator.pending(in: source.connection)
-            if pending.count < migrator.migrations.count, let theirs { return theirs }
-        } catch {
-            guard error.isDamage else { throw error }
+        // Refuses what a newer program made. A file whose list of steps is lost looks as if none had been
+        // applied, or not all; its structure says which were.
+        if try migrator.fits(source.connection), let theirs, theirs.hasSteps,
+            try migrator.pending(in: source.connection).count < migrator.migrations.count
+        {
+            return theirs
         }
         return ours.adding(theirs)
     }
@@ -401,6 +400,7 @@ package struct StoreSalvage {
         _ state: AccountState
     ) throws -> SalvageReport? {
         guard source.structure == .own, !source.isLogDamaged,
+            try migrator.fits(source.connection),
             let counts = try wholeTables(of: source.connection)
         else { return nil }
         let deadline = Deadline(after: .seconds(5), from: environment.clock.now())
@@ -452,7 +452,7 @@ package struct StoreSalvage {
 
     /// How many rows each table has, where each can be read whole and no index tells of more.
     private func wholeTables(of source: Connection) throws -> [(String, Int64)]? {
-        guard let schema = try SchemaTexts(reading: source) else { return nil }
+        guard let schema = try SchemaTexts(reading: source), schema.hasSteps else { return nil }
         var counts: [(String, Int64)] = []
         for table in schema.tables {
             let tableClass = plan.tableClass(of: table.name)
