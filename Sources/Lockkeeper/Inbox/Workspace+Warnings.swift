@@ -12,6 +12,8 @@ extension Workspace {
     /// - Throws: ``LockkeeperError`` with the code `unknownAccount`.
     public func warnings(of id: AccountID) async throws -> [InspectionFinding] {
         let files = try await work { try $0.fileWarnings(of: id) }
+        // Opening the account would go on with a repair, and a look changes nothing.
+        if try await work({ try $0.isRecovering(id) }) { return files }
         let (schemas, limits) = (schemas, limits)
         let rows = try? await reading(id) { connection in
             let parked = try PacketTable(connection).entries().filter { $0.parked != nil }

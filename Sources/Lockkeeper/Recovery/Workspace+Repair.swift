@@ -89,7 +89,7 @@ extension Workspace {
     ) throws -> RepairReport {
         // Before anything is opened: opening makes a log where there is none.
         let missing = try missingLogs(of: began)
-        let isPending = try registry.use { try $0.recovery(of: id) } != nil
+        let isPending = try isRecovering(id)
         if !isPending, missing.isEmpty, try suspects(id, beginsAnew: beginsAnew).isEmpty {
             return RepairReport(id, .nothingFound)
         }
@@ -107,11 +107,16 @@ extension Workspace {
         }
     }
 
+    /// Whether a recovery of an account was begun that is not at its end.
+    func isRecovering(_ id: AccountID) throws -> Bool {
+        try registry.use { try $0.recovery(of: id) } != nil
+    }
+
     /// Goes on with a recovery that another process began and did not end. For who opens an account.
     ///
     /// - Throws: ``LockkeeperError``, `busy` while another process is at it.
     func continueRecovery(of id: AccountID) throws {
-        guard try registry.use({ try $0.recovery(of: id) }) != nil else { return }
+        guard try isRecovering(id) else { return }
         let deadline = deadlineOfOpening()
         try membership.underSwitch(until: deadline) {
             guard let report = try resumeRecovery(of: id, deadline, { _ in }) else { return }

@@ -61,6 +61,10 @@ struct InterruptedRepairTests {
             if phase == .salvaging { #expect(findings.count == 1) }
             let heard = Heard()
             next.onFinishedRepair { report in heard.reports.withLock { $0.append(report) } }
+            // All that the command check looks at goes on with nothing.
+            #expect(try await next.warnings(of: "alice").isEmpty)
+            #expect(heard.reports.withLock { $0.isEmpty })
+            #expect(try await next.inspect("alice").contains { $0.code == "repair-unfinished" })
             _ = try await next.session("alice")
             let reports = heard.reports.withLock { $0 }
             let report = try #require(reports.first)
