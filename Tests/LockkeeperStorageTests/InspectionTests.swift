@@ -28,7 +28,10 @@ struct InspectionTests {
             ("DELETE FROM lk_fence", .open, "fence.missing"),
             ("DROP TABLE lk_fence", .open, "fence.missing"),
             ("INSERT INTO lk_migration VALUES ('test', '9_z', x'', 0)", .open, "schema.newer"),
-            ("UPDATE lk_migration SET checksum = x'00'", .open, "schema.changed"),
+            (
+                "UPDATE lk_migration SET checksum = CAST('0123456789abcdef0123456789abcdef' AS BLOB)",
+                .open, "schema.changed"
+            ),
             ("DELETE FROM lk_migration WHERE owner = 'test'", .open, "schema.pending"),
             (
                 "UPDATE lk_commit SET generation = 9 WHERE number = 2", .quick,
