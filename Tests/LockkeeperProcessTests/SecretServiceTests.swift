@@ -19,7 +19,7 @@ struct SecretServiceTests {
             printf 'second' | secrets set token --access whileUnlocked; echo "replaced $?"
             secrets get token --json
             secrets list
-            secrets delete --all; echo "deleted $?"
+            secrets delete --all --yes; echo "deleted $?"
             secrets get token; echo "missing $?"
             secrets list
             secrets get token --account bob
@@ -48,9 +48,9 @@ struct SecretServiceTests {
             secrets get other; echo "other $?"
             printf 'second' | secrets set token; echo "replace $?"
             printf 'new' | secrets set other; echo "save $?"
-            secrets delete token; echo "delete $?"
+            secrets delete token --yes; echo "delete $?"
             secrets list; echo "list $?"
-            secrets delete --all; echo "delete all $?"
+            secrets delete --all --yes; echo "delete all $?"
             """
         )
         #expect(
