@@ -99,6 +99,11 @@ package struct StressEvidence: Sendable {
             } catch {
                 evidence.problems.append("\(id) cannot be read: \(error)")
             }
+            // A foreign program that is the last to close a database takes its log along, which is told
+            // until somebody says that nothing was lost. Whether anything was, the histories say.
+            if plan.faults.contains(.foreignLock) {
+                _ = try await workspace.acceptMissingLogs(of: id)
+            }
             evidence.accounts.append(account)
         }
         evidence.problems += try await WorkspaceAtRest(workspace).problems
