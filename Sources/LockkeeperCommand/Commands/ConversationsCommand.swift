@@ -8,7 +8,7 @@ struct ConversationsCommand: Command {
     static let summary = "list the conversations, the newest first"
     static let details = """
         Lists the conversations by the time of their last message: unread count ("?" while no read
-        position is known), name, last message, of which a long text is cut ("…"), and how many of one's
+        position is known), id, last message, of which a long text is cut ("…"), and how many of one's
         own were not confirmed behind it. It reads a retired account too. --after gives the next page:
         those behind the conversation that the page before ended with. One that gets a message
         meanwhile moves to the front.

@@ -27,7 +27,7 @@ package struct BenchPage: Sendable {
         <html lang="en">
         <head>
         <meta charset="utf-8">
-        <title>lockkeeper bench \(Self.escaped(report.scenario))</title>
+        <title>lockkeeper bench \(escapedForPage(report.scenario))</title>
         <style>
         body { font: 15px/1.4 system-ui, sans-serif; margin: 2em; color: #222; background: #fff; }
         table { border-collapse: collapse; }
@@ -38,10 +38,10 @@ package struct BenchPage: Sendable {
         </style>
         </head>
         <body>
-        <h1>bench \(Self.escaped(report.scenario))</h1>
-        <p>\(Self.escaped(report.setting))</p>
-        <p>\(Self.escaped(machine.sentence))</p>
-        <p><code>\(Self.escaped(command))</code></p>
+        <h1>bench \(escapedForPage(report.scenario))</h1>
+        <p>\(escapedForPage(report.setting))</p>
+        <p>\(escapedForPage(machine.sentence))</p>
+        <p><code>\(escapedForPage(command))</code></p>
         <table>
         <tr><th>figure</th><th>median</th><th>against</th><th>times</th><th>rounds</th><th>budget</th></tr>
         \(report.figures.map(row).joined(separator: "\n"))
@@ -55,11 +55,11 @@ package struct BenchPage: Sendable {
     }
 
     private func row(_ figure: BenchFigure) -> String {
-        let unit = Self.escaped(figure.unit.suffix)
+        let unit = escapedForPage(figure.unit.suffix)
         let hasRatio = !figure.ratios.isEmpty
         let against = hasRatio ? "\(BenchSpread(figure.baseline).sentence)\(unit)" : ""
         let times = hasRatio ? BenchSpread(figure.ratios).sentence : ""
-        return "<tr><td>\(Self.escaped(figure.name))</td>"
+        return "<tr><td>\(escapedForPage(figure.name))</td>"
             + "<td class=\"n\">\(BenchSpread(figure.values).sentence)\(unit)</td>"
             + "<td class=\"n\">\(against)</td><td class=\"n\">\(times)</td>"
             + "<td>\(plot(figure))</td><td>\(verdict(figure))</td></tr>"
@@ -98,19 +98,5 @@ package struct BenchPage: Sendable {
         }
         return "<svg role=\"img\" aria-label=\"rounds\" width=\"\(Int(Self.width))\""
             + " height=\"\(Int(Self.height))\">\(shapes.joined())</svg>"
-    }
-
-    private static func escaped(_ text: String) -> String {
-        var escaped = ""
-        for character in text {
-            switch character {
-            case "&": escaped += "&amp;"
-            case "<": escaped += "&lt;"
-            case ">": escaped += "&gt;"
-            case "\"": escaped += "&quot;"
-            default: escaped.append(character)
-            }
-        }
-        return escaped
     }
 }

@@ -74,15 +74,15 @@ package struct StressPage: Sendable {
             ? "<p class=\"good\" id=\"verdict\">No promise was broken.</p>"
             : "<p class=\"bad\" id=\"verdict\">\(report.violations.count) broken.</p>"
         for violation in report.violations.prefix(20) {
-            let lines = violation.lines.map(Self.escaped).joined(separator: "\n")
+            let lines = violation.lines.map(escapedForPage).joined(separator: "\n")
             text +=
-                "<p class=\"bad\">\(Self.escaped("\(violation.invariant): \(violation.sentence)."))</p>"
+                "<p class=\"bad\">\(escapedForPage("\(violation.invariant): \(violation.sentence)."))</p>"
             if !lines.isEmpty { text += "<pre>\(lines)</pre>" }
         }
         let faults = outcome.plan.faults.map(\.rawValue).sorted().joined(separator: ", ")
-        text += "<p>\(Self.escaped(report.lines[0]))</p>"
+        text += "<p>\(escapedForPage(report.lines[0]))</p>"
         text +=
-            "<p class=\"faint\">Trouble: \(faults). Again: <code>\(Self.escaped(command))</code></p>"
+            "<p class=\"faint\">Trouble: \(faults). Again: <code>\(escapedForPage(command))</code></p>"
         return text
     }
 
@@ -120,27 +120,12 @@ package struct StressPage: Sendable {
     }
 
     static func text(_ x: Double, _ y: Double, _ words: String) -> String {
-        "<text x=\"\(short(x))\" y=\"\(short(y))\">\(escaped(words))</text>"
+        "<text x=\"\(short(x))\" y=\"\(short(y))\">\(escapedForPage(words))</text>"
     }
 
     /// A number with one decimal, which is less than a pixel.
     static func short(_ number: Double) -> String {
         let tenths = Int((number * 10).rounded())
         return tenths % 10 == 0 ? "\(tenths / 10)" : "\(tenths / 10).\(abs(tenths % 10))"
-    }
-
-    /// Text as it stands in a page.
-    static func escaped(_ text: String) -> String {
-        var escaped = ""
-        for character in text {
-            switch character {
-            case "&": escaped += "&amp;"
-            case "<": escaped += "&lt;"
-            case ">": escaped += "&gt;"
-            case "\"": escaped += "&quot;"
-            default: escaped.append(character)
-            }
-        }
-        return escaped
     }
 }
