@@ -115,13 +115,16 @@ package final class SwitchWorker: Sendable {
         }
     }
 
-    /// Asks for a stand, and says so once it has come to it. Whoever gave the order kills the process.
+    /// Asks for a stand, and says so once it has come to it. Whoever gave the order kills the process,
+    /// or ends the orders: then it goes on. A worker that closes changes files as well, now and then.
     private func standStill(at change: Int) throws {
         guard let zone else { preconditionFailure("only a worker with a zone is told to stand") }
         zone.pauseAtChange(after: change)
         _ = try WorkerThread.start(name: "sim-stand") { [self] in
             while !zone.awaitPause(within: .seconds(1)), !orders.haveEnded {}
             if !orders.haveEnded { tell(.stands(change: change)) }
+            orders.waitForEnd()
+            zone.release()
         }
     }
 
@@ -296,6 +299,9 @@ final class SwitchOrders: Sendable {
 
     /// Whether no more will come.
     var haveEnded: Bool { state.withLock { $0.haveEnded } }
+
+    /// Waits until no more will come. Blocks the thread.
+    func waitForEnd() { _ = state.wait(until: .never) { $0.haveEnded ? true : nil } }
 
     /// The next order that is not to stop; `nil` at the deadline, and at the end.
     func next(until deadline: Deadline) -> SwitchOrder? {
