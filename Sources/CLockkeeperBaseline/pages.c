@@ -9,6 +9,7 @@ struct lk_pages {
   sqlite3 *db;
   sqlite3_stmt *conversation;
   sqlite3_stmt *page;
+  sqlite3_stmt *list;
 };
 
 static const char find_conversation[] =
@@ -19,6 +20,18 @@ static const char read_page[] =
     "SELECT message_id, seq, sender, sent_at, body, kind, incoming, state, edited_at FROM lk_message"
     " WHERE conversation = ?1 AND (place, message_id) < (?2, '') AND state IN (1, 2)"
     " ORDER BY place DESC, message_id DESC LIMIT ?3";
+
+/* The columns that a list of conversations shows; none is pinned. */
+static const char read_list[] =
+    "SELECT c.conversation_id, c.id, c.read_seq, c.unread, c.unread_mentions, c.clear_seq, c.top_seq,"
+    " c.title, c.kind, c.muted, c.pinned, c.archived, c.marked_unread, c.parent, c.last_at,"
+    " c.last_preview, c.last_is_cut, m.message_id, m.seq, m.sender, m.sent_at, m.server_at, m.version,"
+    " m.recall_version, m.kind, m.incoming, m.state, m.edited_at, m.expires_at,"
+    " typeof(m.attachments) <> 'null'"
+    " FROM lk_conversation c LEFT JOIN lk_message m ON m.id = c.last_message"
+    " WHERE ifnull(c.pinned, 0) = 0 AND c.last_at < ?1"
+    " AND (c.clear_seq IS NULL OR c.last_message IS NOT NULL)"
+    " ORDER BY c.last_at DESC, c.conversation_id LIMIT ?2";
 
 lk_pages *lk_pages_open(const char *path, int *code) {
   lk_pages *opened = calloc(1, sizeof *opened);
@@ -34,6 +47,9 @@ lk_pages *lk_pages_open(const char *path, int *code) {
   if (*code == SQLITE_OK)
     *code = sqlite3_prepare_v3(opened->db, read_page, -1, SQLITE_PREPARE_PERSISTENT, &opened->page,
                                NULL);
+  if (*code == SQLITE_OK)
+    *code = sqlite3_prepare_v3(opened->db, read_list, -1, SQLITE_PREPARE_PERSISTENT, &opened->list,
+                               NULL);
   if (*code == SQLITE_OK) return opened;
   lk_pages_close(opened);
   return NULL;
@@ -42,6 +58,7 @@ lk_pages *lk_pages_open(const char *path, int *code) {
 void lk_pages_close(lk_pages *pages) {
   sqlite3_finalize(pages->conversation);
   sqlite3_finalize(pages->page);
+  sqlite3_finalize(pages->list);
   sqlite3_close(pages->db);
   free(pages);
 }
@@ -62,6 +79,17 @@ static int64_t look_at(sqlite3_stmt *row) {
   return sum;
 }
 
+/* Reads a statement's rows to their end; how many there were, or a negative SQLite code. */
+static int read_rows(sqlite3_stmt *rows, int64_t *sum) {
+  int code, count = 0;
+  while ((code = sqlite3_step(rows)) == SQLITE_ROW) {
+    *sum += look_at(rows);
+    count++;
+  }
+  sqlite3_reset(rows);
+  return code == SQLITE_DONE ? count : -code;
+}
+
 int lk_pages_read(lk_pages *pages, const char *conversation, int64_t before, int limit,
                   int64_t *sum) {
   sqlite3_stmt *find = pages->conversation, *page = pages->page;
@@ -73,11 +101,11 @@ int lk_pages_read(lk_pages *pages, const char *conversation, int64_t before, int
   sqlite3_bind_int64(page, 1, id);
   sqlite3_bind_int64(page, 2, before);
   sqlite3_bind_int(page, 3, limit);
-  int count = 0;
-  while ((code = sqlite3_step(page)) == SQLITE_ROW) {
-    *sum += look_at(page);
-    count++;
-  }
-  sqlite3_reset(page);
-  return code == SQLITE_DONE ? count : -code;
+  return read_rows(page, sum);
+}
+
+int lk_pages_list(lk_pages *pages, int64_t before, int limit, int64_t *sum) {
+  sqlite3_bind_int64(pages->list, 1, before);
+  sqlite3_bind_int(pages->list, 2, limit);
+  return read_rows(pages->list, sum);
 }

@@ -66,6 +66,8 @@ enum CommandList {
         BenchNotifyCommand.self,
         BenchSubscribersCommand.self,
         BenchPageCommand.self,
+        BenchConversationsCommand.self,
+        BenchSwitchCommand.self,
         BenchSearchCommand.self,
         BenchGrowthCommand.self,
         BenchHelperCommand.self,

@@ -1,7 +1,7 @@
 import Lockkeeper
 import LockkeeperDomain
 import LockkeeperPlatform
-import LockkeeperSQLite
+package import LockkeeperSQLite
 
 /// A place in the list of conversations (M-14): pinned ones first, then by when the server took the
 /// last message, newest first, then by id.
@@ -41,9 +41,18 @@ extension MessageStore {
         after place: ConversationPlace,
         limit: Int
     ) async throws -> [ConversationInfo] {
+        let list = conversationList(after: place, limit: limit)
+        return try await session.database.readConnection(list)
+    }
+
+    /// Reads a page of the list of conversations on a connection.
+    package func conversationList(
+        after place: ConversationPlace,
+        limit: Int
+    ) -> @Sendable (Connection) throws -> [ConversationInfo] {
         precondition(limit > 0, "a page has at least one conversation")
-        let (ownID, wallClock) = (rules.ownID, session.wallClock)
-        return try await session.database.readConnection { connection in
+        let (ownID, wallClock) = (rules.ownID, wallClock)
+        return { connection in
             let reader = try ConversationReader(
                 connection: connection,
                 ownID: ownID,

@@ -108,7 +108,7 @@ extension MessageStore {
     }
 
     /// Reads the list of conversations on a connection.
-    func conversationList(
+    package func conversationList(
         limit: Int?
     ) -> @Sendable (Connection) throws -> [ConversationInfo] {
         let (ownID, wallClock) = (rules.ownID, wallClock)

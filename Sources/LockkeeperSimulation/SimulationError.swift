@@ -10,6 +10,8 @@ package enum SimulationError: Error, Sendable, CustomStringConvertible {
     case baselineFailed(path: String, code: Int32)
     /// Thrown when messages that were acknowledged in a benchmark are not there afterwards.
     case lost(acknowledged: Int, stored: Int)
+    /// Thrown when a session of an account that was left could still write in a benchmark.
+    case notRefused(account: String)
     /// Thrown when a search in a benchmark does not find what a scan of all texts finds.
     case hitsDiffer(needle: String, found: Int, expected: Int)
     /// Thrown when an input file cannot be used.
@@ -28,6 +30,8 @@ package enum SimulationError: Error, Sendable, CustomStringConvertible {
             "SQLite failed in the baseline at \(path) with code \(code)."
         case .lost(let acknowledged, let stored):
             "\(acknowledged) messages were acknowledged, but only \(stored) are there."
+        case .notRefused(let account):
+            "A session of \(account) could write although that account was left."
         case .hitsDiffer(let needle, let found, let expected):
             "A search for \(needle) found \(found) messages where a scan of all finds \(expected)."
         case .unusableInput(let path, let reason):

@@ -147,6 +147,29 @@ struct BenchProcessTests {
         #expect(report.figures.count == 4 && report.figures.allSatisfy { $0.judged > 0 })
     }
 
+    @Test("pages of the list have the same conversations in C, on the reader's thread and awaited")
+    func conversations() async throws {
+        let report = try await Self.withSite { site in
+            try await ConversationsRun(
+                conversationCount: 300,
+                pageCount: 20,
+                repeatCount: 2,
+                at: site
+            ).run()
+        }
+        #expect(report.figures.count == 8 && report.figures.allSatisfy { $0.judged > 0 })
+    }
+
+    @Test("switches end the sessions of every helper, whose next write is refused")
+    func switching() async throws {
+        let report = try await Self.withSite { site in
+            try await SwitchSpeedRun(helperCount: 2, switchCount: 2, repeatCount: 1, at: site)
+                .run()
+        }
+        #expect(report.value("a switch, p50") > 0)
+        #expect(report.value("a helper's next write, refused, p50") > 0)
+    }
+
     @Test(
         "opening takes as long with many messages as with few, within twice, and with a log that nobody copied"
     )

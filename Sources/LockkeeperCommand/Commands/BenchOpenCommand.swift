@@ -7,7 +7,8 @@ struct BenchOpenCommand: BenchCommand {
     static let summary = "measure opening an account of few messages, of many, and with a long log"
     static let details = """
         Makes one store of few messages and one of many, which is not measured, and opens them in
-        turn, each time from nothing to the head of the commit log. Then the log of the large one is
+        turn, each time from nothing to the head of the commit log. The large one is also opened up to
+        its newest page, with its files in the system's cache and without them. Then its log is
         made long without anybody copying it, as after a kill, and it is opened and written to once
         more. What is printed are medians and their ratio.
 

@@ -17,7 +17,7 @@ struct BenchDelays: Sendable, Hashable {
         _ name: String,
         _ rounds: [BenchDelays],
         against baseline: [BenchDelays],
-        budget: BenchFigure.Budget
+        budget: BenchFigure.Budget? = nil
     ) -> [BenchFigure] {
         func figure(_ label: String, _ time: KeyPath<BenchDelays, Duration>) -> BenchFigure {
             BenchFigure(

@@ -26,9 +26,12 @@ struct BenchMessages {
         idGenerator = seed.map { SeededGenerator(seed: $0) }
         let count = LK_BASELINE_CONVERSATIONS
         body = String(repeating: "x", count: LK_BASELINE_BODY_BYTES)
-        conversations = (0..<count).map {
-            ConversationID(unchecked: Array("c\(number)-\($0)".utf8))
-        }
+        conversations = (0..<count).map { Self.conversation(Int($0), of: number) }
+    }
+
+    /// One of the conversations of a process, which take turns.
+    static func conversation(_ index: Int, of number: Int) -> ConversationID {
+        ConversationID(unchecked: Array("c\(number)-\(index)".utf8))
     }
 
     /// The next message.

@@ -208,6 +208,11 @@ package struct BenchWorker: Sendable {
 
 // What all processes of a benchmark share.
 extension BenchWorker {
+    /// The database of the account's messages.
+    static func databasePath(in root: String) -> String {
+        "\(root)/accounts/\(account)/messages-1.db"
+    }
+
     /// Opens the workspace in a benchmark's folder.
     static func open(
         _ folder: String,

@@ -59,6 +59,7 @@ package struct OpenRun: Sendable {
                 against: [BenchDelays(fewTimes)],
                 budget: .atMost(2)
             )
+            figures += try await openAndRead(many)
             for figure in figures { site.note(figure.sentence) }
             if plan.logByteCount > 0 { figures += try await openWithLongLog(many) }
             let setting =
@@ -147,6 +148,56 @@ package struct OpenRun: Sendable {
         }
         await workspace.close()
         return (time, toWrite)
+    }
+
+    /// Opens a store and reads the newest page of a conversation, as somebody waits for who starts the
+    /// app: with its files in the system's cache, and with none of them there.
+    private func openAndRead(_ store: Store) async throws -> [BenchFigure] {
+        var (warm, cold): ([Duration], [Duration]) = ([], [])
+        for _ in 0..<plan.openCount {
+            try forget(store)
+            cold.append(try await timeToNewestPage(of: store))
+            warm.append(try await timeToNewestPage(of: store))
+        }
+        return BenchDelays.figures(
+            "opening and the newest page, from a cold cache",
+            [BenchDelays(cold)],
+            against: [BenchDelays(warm)]
+        )
+    }
+
+    private func timeToNewestPage(of store: Store) async throws -> Duration {
+        let start = clock.now()
+        let workspace = try await BenchWorker.open(store.folder, name: "opener")
+        let messages = try MessageStore(try await workspace.session(BenchWorker.account))
+        let conversation = BenchMessages.conversation(0, of: 0)
+        let page = try await messages.timeline(conversation, limit: PageRun.limit)
+        let time = clock.now().duration(since: start)
+        await workspace.close()
+        guard !page.isEmpty else { throw SimulationError.lost(acknowledged: 1, stored: 0) }
+        return time
+    }
+
+    /// Has the system's cache drop what it holds of the store's database, which a program of its own
+    /// asks for: a process that closes a descriptor of a database loses SQLite's locks on it.
+    private func forget(_ store: Store) throws {
+        let program = "dd"
+        let child = try ChildProcess(
+            program: program,
+            arguments: [
+                "if=\(BenchWorker.databasePath(in: store.folder))", "iflag=nocache", "count=0",
+            ],
+            output: .null,
+            error: .null
+        )
+        let status = try child.wait()
+        guard status == .exited(0) else {
+            throw SimulationError.endedUnexpectedly(
+                process: program,
+                ending: status.sentence,
+                lastErrors: []
+            )
+        }
     }
 
     /// Makes the log long, with nobody who copies it, and lets go of it without copying: what a process
