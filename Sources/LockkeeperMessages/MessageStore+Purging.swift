@@ -4,8 +4,9 @@ import LockkeeperSQLite
 
 extension MessageStore {
     /// Removes the rows of a conversation that lie at or below its clear (M-7, R-16). Their content left
-    /// when it was cleared; what goes now is that their ids and places were known. Late history below
-    /// the clear makes such rows again.
+    /// when it was cleared; what goes now is their ids and places. A digest of each id stays, so that what
+    /// comes of such a message later brings nothing back. Late history below the clear makes rows
+    /// without content again.
     ///
     /// The rows go in small transactions, so that nobody waits long; what was removed when it is
     /// cancelled stays removed.
@@ -46,6 +47,8 @@ extension BatchMerge {
         let rows = try table.gone(upTo: clearSeq, in: conversations[index].row, limit: limit)
         for stored in rows {
             try table.remove(stored.id)
+            try PurgedTable(connection: connection)
+                .insert(stored.row.messageID, in: conversations[index].row)
             try rowChanged(RowChange(stored.id, of: index, before: stored.row, after: nil))
         }
         return rows.count

@@ -10,8 +10,9 @@ struct PurgeCommand: Command {
     static let details = """
         A clear takes the content of messages at once; their ids and places stay, so that late history
         stays known. This removes them, up to the conversation's clear, a few at a time, and prints
-        how many there were. History that comes later makes such rows again, without content; a message
-        that comes without a seq is taken for a new one, a recalled one too. It works on a full disk.
+        how many there were. Of each id 16 bytes of a digest stay, so that a message that was recalled,
+        deleted or cleared does not come back, also where it comes without a place. History that comes
+        later makes such rows again, without content. It works on a full disk.
 
           lockkeeper purge room-7
         """

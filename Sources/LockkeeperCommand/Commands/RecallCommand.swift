@@ -9,7 +9,7 @@ struct RecallCommand: Command {
     static let summary = "take a message back for everybody"
     static let details = """
         Recalls a message: the outbox tells the server, and once that has confirmed it the content is
-        gone here too; its place stays. Until then 'timeline' shows that it is on its way.
+        gone here too, for good; its place stays. Until then 'timeline' shows that it is on its way.
         Where the server refuses, or after 'outbox cancel', nothing has changed: an edit of it that
         waits in the outbox is held back meanwhile, and has its turn again. Prints the receipt, with the
         outbox's item; null where it was recalled already.

@@ -121,7 +121,8 @@ struct BatchMerge {
 
     /// Merges one event and says what became of it.
     mutating func apply(_ event: Event) throws -> EventOutcome {
-        switch event {
+        if try isOfPurged(event) { return .stale }
+        return switch event {
         case .message(let message): try apply(message, event)
         case .edit(let edit): try apply(edit, event)
         case .recall(let recall): try apply(recall, event)

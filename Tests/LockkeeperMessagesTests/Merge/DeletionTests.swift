@@ -158,4 +158,35 @@ struct DeletionTests {
             #expect(try await store.purge("unknown") == 0)
         }
     }
+
+    // M-7, R-16: a push has no place by which the clear would reach it.
+    @Test("what was purged does not come back, by whichever event without a place")
+    func purgedStaysAway() async throws {
+        try await withAccount { account in
+            let store = account.messages
+            try await store.ingest([
+                message("m1", seq: 1, Self.secret), message("m2", seq: 2, Self.secret),
+                recall("m1", version: 2), clear(upTo: 2),
+            ])
+            #expect(try await store.purge("c") == 2)
+            let receipt = try await store.ingest([
+                message("m1", seq: nil, Self.secret, version: 0),
+                message("m2", seq: nil, Self.secret, version: 0),
+                message("m2", seq: 3, Self.secret, version: 4),
+                edit("m1", version: 5, Self.secret), reaction("m1", by: "bob", Self.secret),
+                recall("m2", version: 6), delete("m2"),
+            ])
+            #expect(receipt.outcomes.stale == 7)
+            #expect(try await store.shown() == [])
+            #expect(try await store.effects().isEmpty)
+            try await expectNowhere(Self.secret, account)
+            // Another message, and the same id elsewhere, are not meant.
+            try await store.ingest([
+                message("m3", seq: nil, "other", version: 0),
+                message("m1", seq: 1, "elsewhere", in: "d"),
+            ])
+            #expect(try await store.shown() == ["m3:other"])
+            #expect(try await store.shown("d") == ["m1:elsewhere"])
+        }
+    }
 }
