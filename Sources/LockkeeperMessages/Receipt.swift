@@ -10,7 +10,8 @@ public enum EventOutcome: String, Sendable, Hashable, CaseIterable {
     case duplicate
     /// It says something that newer events have overtaken.
     case stale
-    /// It contradicts what is stored, or could not be read or understood; its bytes are kept.
+    /// It contradicts what is stored, or could not be read or understood: its bytes, or those whose place
+    /// it took, are kept aside.
     case quarantined
 }
 
@@ -24,7 +25,7 @@ public struct OutcomeCounts: Sendable, Hashable {
     public internal(set) var duplicate = 0
     /// Events that newer ones had overtaken.
     public internal(set) var stale = 0
-    /// Events whose bytes were put aside.
+    /// Events for which bytes were put aside: their own, or those whose place they took.
     public internal(set) var quarantined = 0
 
     /// No events.

@@ -57,7 +57,6 @@ extension BatchMerge {
     /// came against them.
     func letAcceptedStand<Field: RegisterField>(
         _ outcome: inout Registers<Field>.Outcome,
-        _ writes: RegisterWrites<Field>,
         of subject: LoserSubject,
         replace: (Field, FieldValue, Int64) -> FieldValue?
     ) throws {
@@ -73,17 +72,15 @@ extension BatchMerge {
                 value: other
             )
         }
-        outcome.lostItself = outcome.losers.contains { writes[$0.field] == $0.value }
     }
 
     /// The same in a message's row.
     func letAcceptedStand(
         _ outcome: inout Registers<MessageField>.Outcome,
-        _ writes: RegisterWrites<MessageField>,
         in row: inout MessageRow,
         at index: Int
     ) throws {
-        try letAcceptedStand(&outcome, writes, of: subject(row, at: index)) {
+        try letAcceptedStand(&outcome, of: subject(row, at: index)) {
             row.replace($0, by: $1, at: $2)
         }
     }

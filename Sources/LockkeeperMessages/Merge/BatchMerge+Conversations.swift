@@ -11,7 +11,7 @@ extension BatchMerge {
         let writes = RegisterWrites<ConversationField>(event)
         var outcome = after.write(writes)
         let subject = LoserSubject(conversation: conversations[index].id)
-        try letAcceptedStand(&outcome, writes, of: subject) { after.replace($0, by: $1, at: $2) }
+        try letAcceptedStand(&outcome, of: subject) { after.replace($0, by: $1, at: $2) }
         try putAside(outcome.losers, of: subject)
         if after != before { try write(after, over: before, at: index) }
         return outcome.event(isNews: after != before)
@@ -51,7 +51,7 @@ extension BatchMerge {
             conversation: conversations[index].id,
             person: event.person.bytes
         )
-        try letAcceptedStand(&outcome, writes, of: subject) { after.replace($0, by: $1, at: $2) }
+        try letAcceptedStand(&outcome, of: subject) { after.replace($0, by: $1, at: $2) }
         try putAside(outcome.losers, of: subject)
         if after != before { try write(after, of: event.person, in: row) }
         return outcome.event(isNews: after != before)

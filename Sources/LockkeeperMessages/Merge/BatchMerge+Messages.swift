@@ -149,7 +149,7 @@ extension BatchMerge {
         var (outcome, wasCut) = after.take(writes, keepsSenders: namesSender)
         let isWithoutContent =
             before.isWithoutContent || conversations[index].isCleared(after.leastSeq)
-        if !isWithoutContent { try letAcceptedStand(&outcome, writes, in: &after, at: index) }
+        if !isWithoutContent { try letAcceptedStand(&outcome, in: &after, at: index) }
         if rules.seqIsUnique, let seq = try seqTaken(by: after, before: before),
             try !yield(seq, to: writes, at: index)
         {
@@ -165,7 +165,7 @@ extension BatchMerge {
         if !isWithoutContent { try putAside(outcome.losers, of: subject(after, at: index)) }
         let isNews = after != before
         if isNews { try put(after, over: stored, at: index) }
-        if outcome.lostItself, !isWithoutContent { return .quarantined }
+        if !outcome.losers.isEmpty, !isWithoutContent { return .quarantined }
         if isNews {
             // What waited for the sender may have recalled it meanwhile; shown it was all the same.
             return after.state == .shown && before.state != .shown && !isWithoutContent

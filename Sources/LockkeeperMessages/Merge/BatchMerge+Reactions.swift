@@ -43,6 +43,7 @@ extension BatchMerge {
         }
         guard stands != present else { return .stale }
         try reactions.write(stands, reaction, on: message)
+        if let present, present.contradicts(said) { return .quarantined }
         return .updated
     }
 

@@ -39,14 +39,12 @@ struct Registers<Field: RegisterField>: Equatable {
         var wasOlder = false
         /// The values that lost against another at the same version (M-3). They go to quarantine.
         var losers: [Loser] = []
-        /// Whether one of the losers is a value that was just written.
-        var lostItself = false
 
         /// The outcome of the event that wrote them.
         ///
         /// - Parameter isNews: whether anything differs from before.
         func event(isNews: Bool) -> EventOutcome {
-            if lostItself { return .quarantined }
+            if !losers.isEmpty { return .quarantined }
             if isNews { return .updated }
             return wasOlder ? .stale : .duplicate
         }
@@ -148,7 +146,6 @@ struct Registers<Field: RegisterField>: Equatable {
         if version > 0, !isGuess, field.contradict(present, value) {
             let loser = isLarger ? present : value
             outcome.losers.append(Loser(field: field, version: version, value: loser))
-            if !isLarger { outcome.lostItself = true }
         }
         if isLarger {
             values[index] = value

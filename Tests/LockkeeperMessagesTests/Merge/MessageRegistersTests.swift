@@ -88,10 +88,10 @@ struct MessageRegistersTests {
             registers.write(Write(field: field, version: 3, value: pair[0]))
             let outcome = registers.write(Write(field: field, version: 3, value: pair[1]))
             let isContested = contested.contains(field)
-            // The loser is the same in both orders; only who notices differs.
+            // The loser is the same in both orders.
             let loser = Registers<MessageField>.Loser(field: field, version: 3, value: values[0])
             #expect(outcome.losers == (isContested ? [loser] : []))
-            #expect(outcome.lostItself == (isContested && pair[1] == values[0]))
+            #expect((outcome.event(isNews: true) == .quarantined) == isContested)
             #expect(registers[field] == values[1])
         }
     }

@@ -223,4 +223,22 @@ struct QuarantineTests {
             return try merge.finish().outcomes
         }
     }
+
+    // M-3, M-15
+    @Test("the receipt counts what was put aside, whichever of two bodies comes first")
+    func receiptOfConflict() async throws {
+        try await withAccount { account in
+            let store = account.messages
+            for (number, bodies) in [["A", "B"], ["B", "A"]].enumerated() {
+                let conversation = try ConversationID("c\(number)")
+                let receipt = try await store.ingest(
+                    bodies.map { message("m1", seq: 1, $0, in: conversation) }
+                )
+                #expect(receipt.outcomes.inserted == 1)
+                #expect(receipt.outcomes.quarantined == 1)
+                #expect(try await store.shown(conversation) == ["m1:B"])
+                #expect(try await store.quarantine().count == number + 1)
+            }
+        }
+    }
 }
