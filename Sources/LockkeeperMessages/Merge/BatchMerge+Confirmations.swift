@@ -1,5 +1,6 @@
 import LockkeeperDomain
 import LockkeeperSQLite
+import LockkeeperText
 
 // Confirmations that cannot be true (M-10). A program that tells the server may answer with the id of
 // another message, or with a place that is taken: what was sent would vanish behind what is there, and
@@ -52,6 +53,32 @@ extension BatchMerge {
             return "the answer names the place \(seq), which another message has"
         }
         return nil
+    }
+
+    /// Whether a message of the account's own is another one than the open item whose client id it has,
+    /// so that the item does not end with it: the text of the item is nowhere else.
+    ///
+    /// In another conversation the item is not meant, and goes on. With another text in its own the
+    /// client id was given twice, or the server or another device has changed the text: nobody can know
+    /// which, so that the outcome is unknown and a person decides.
+    func isAnother(_ event: Event) throws -> Bool {
+        guard case .message(let message) = event, let clientID = message.clientID, isOwn(message),
+            // Few messages of one's own have an open item; this look is an index search.
+            let sent = try outbox.find(clientID: clientID.bytes), !sent.hasEnded,
+            var item = try outbox.openItem(clientID: clientID.bytes)
+        else { return false }
+        guard item.conversation == message.conversation.bytes else { return true }
+        var decoder = EventDecoder()
+        guard let content = try outbox.content(item.number),
+            case .message(let wanted) = try? decoder.decode(line: content),
+            !wanted.mayBecome(message)
+        else { return false }
+        item.state.contradict(
+            answeredAttempt,
+            because: "the server has another text under its client id, as \(message.id)"
+        )
+        try outbox.write(item.state, to: item.number)
+        return true
     }
 
     /// A message took the place of one that was confirmed under its id: the confirmation was wrong, and
@@ -133,6 +160,24 @@ extension BatchMerge {
     private func isSomebodyElses(_ row: MessageRow) -> Bool {
         if let isIncoming = row.registers.flag(.incoming) { return isIncoming }
         return row.registers.bytes(.sender).map { $0 != rules.ownID } ?? false
+    }
+}
+
+extension MessageEvent {
+    /// Whether a server may have made a message of this one that was sent: it trims white space, changes
+    /// line ends and normal forms, and gives attachments ids of its own. What search takes for one text
+    /// is one here too.
+    fileprivate func mayBecome(_ echo: MessageEvent) -> Bool {
+        func words(_ text: String) -> ArraySlice<UInt8> {
+            var words = TextFolding.folded(text)[...]
+            if words.first == 0x20 { words.removeFirst() }
+            if words.last == 0x20 { words.removeLast() }
+            return words
+        }
+        guard (attachments?.ids.count ?? 0) == (echo.attachments?.ids.count ?? 0) else {
+            return false
+        }
+        return body.utf8.elementsEqual(echo.body.utf8) || words(body) == words(echo.body)
     }
 }
 

@@ -81,7 +81,9 @@ struct BatchMerge {
                 result.contradictions.append(contradiction)
                 return result.outcomes.count(.stale)
             }
-            try outbox.hear(event, ownID: rules.ownID, memory: rules.limits.sentMemoryCountMax)
+            if try !isAnother(event) {
+                try outbox.hear(event, ownID: rules.ownID, memory: rules.limits.sentMemoryCountMax)
+            }
         }
         result.outcomes.count(try apply(event))
     }

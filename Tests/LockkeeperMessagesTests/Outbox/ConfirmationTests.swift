@@ -201,4 +201,39 @@ struct ConfirmationTests {
             #expect(try await after.shown() == ["m1:from bob"])
         }
     }
+
+    @Test("a message with its client id and another text, or in another conversation, ends no item")
+    func echoOfAnother() async throws {
+        try await withAccount { account in
+            let store = account.messages
+            try await send("pay 100", "n1", by: store)
+            try await store.ingest([
+                message("x1", seq: 1, "elsewhere", from: "me", in: "d") { $0.clientID = "n1" }
+            ])
+            #expect(try await items(store) == ["n1 waiting pay 100"])
+            #expect(try await store.shown("d") == ["x1:elsewhere"])
+            try await store.ingest([
+                message("m1", seq: 1, "pay 10", from: "me") { $0.clientID = "n1" }
+            ])
+            #expect(try await items(store) == ["n1 unknown pay 100"])
+            #expect(try await store.outbox().last?.reason?.contains("m1") == true)
+            #expect(try await store.shown() == ["m1:pay 10"])
+            // It is not tried again unasked, and its own echo ends it.
+            #expect(try await store.outboxWait() == nil)
+            try await store.ingest([
+                message("m2", seq: 2, "pay 100", from: "me") { $0.clientID = "n1" }
+            ])
+            #expect(try await items(store) == [])
+            // So does the answer to its attempt, though the server has changed the text.
+            try await send(":smile:", "n2", by: store)
+            let claim = try await claim(store)
+            try await store.ingest([
+                message("m3", seq: 3, "☺", from: "me") { $0.clientID = "n2" }
+            ])
+            #expect(try await items(store) == ["n2 unknown :smile:"])
+            #expect(try await claim.confirm(as: "m3", sequence: 3) == .taken)
+            #expect(try await items(store) == [])
+            #expect(try await store.shown().last == "m3:☺")
+        }
+    }
 }

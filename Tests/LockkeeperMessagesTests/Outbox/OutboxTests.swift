@@ -156,7 +156,7 @@ struct OutboxTests {
             let helper = try await account.process("helper")
             for (number, state) in ["waiting", "sending", "unknown", "parked"].enumerated() {
                 let key = try ClientID("k\(number)")
-                try await send("hello", key, by: account.messages)
+                try await send("As\tsent\n", key, by: account.messages)
                 if state != "waiting" {
                     let claim = try await claim(account.messages)
                     switch state {
