@@ -102,8 +102,9 @@ struct AccountFiles: Sendable {
                     busyDeadline: deadline
                 )
                 defer { try? connection.close() }
-                let isThere =
-                    try Fence.read(from: connection, path: trust.path).generation >= generation
+                let fence = try Fence.read(from: connection, path: trust.path)
+                try fence.require(trust.kind, of: attachment.account, at: trust.path)
+                let isThere = fence.generation >= generation
                 try trust.syncing {
                     if isThere {
                         // Who wrote it may have died before its sync.
@@ -126,6 +127,7 @@ struct AccountFiles: Sendable {
     /// not have come to (``AccountCharter``). Called before anything is written to them.
     private func keepCharter(deadline: Deadline) throws {
         if try attachment.hasCharter(try record()) { return }
+        try attachment.paths.requireCurrent(try record())
         let maintenance = try attachment.membership.acquire(
             .maintenance,
             .exclusive,
@@ -168,7 +170,9 @@ struct AccountFiles: Sendable {
     func path(of kind: StoreKind) throws -> String {
         let number = try currentNumber(of: kind)
         guard number > 0 else { throw LockkeeperError.accountInactive(attachment.account) }
-        return path(of: kind, number: number)
+        let path = path(of: kind, number: number)
+        if try FileSystem.status(path) == nil { try attachment.paths.requireCurrent(try record()) }
+        return path
     }
 
     /// What is known of the current file of a kind.
@@ -257,6 +261,8 @@ struct AccountFiles: Sendable {
                 throw error
             }
             connections.append(connection)
+            try (try? Fence.read(from: connection, path: path))?
+                .require(kind, of: attachment.account, at: path)
             guard try migrator(for: kind).pending(in: connection).isEmpty else { return false }
             let inspection = StoreInspection(
                 migrations: migrations(for: kind),

@@ -209,7 +209,16 @@ enum ErrorMapping {
                     + " in its place.",
                 cause: error
             )
-        case .fileExists, .emptied, .notAStore, .fenceMissing, .wrongAccount, .malformedCommit,
+        case .wrongAccount(let path, _, _), .wrongDatabase(let path, _, _):
+            return LockkeeperError(
+                .damaged,
+                subject: path,
+                explanation: error.description,
+                answer: .recover,
+                remedy: "Nothing was changed. " + LockkeeperError.remedyForMisplacedFile("ACCOUNT"),
+                cause: error
+            )
+        case .fileExists, .emptied, .notAStore, .fenceMissing, .malformedCommit,
             .malformedMigration, .malformedRegistry, .logDamaged, .logModeChanged:
             return LockkeeperError(
                 .damaged,

@@ -85,20 +85,23 @@ struct ExclusiveWork {
         return try presence.whileHeld { try maintenance.whileHeld { try body() } }
     }
 
-    /// Opens the current files so that nobody else, foreign programs included, has them open.
+    /// Opens the current files so that nobody else, foreign programs included, has them open. One that
+    /// lies where it does not belong is none of them, as a damaged one.
     private func proofs(
         of kinds: [StoreKind],
         isDamageTolerated: Bool,
         acceptsPlain: Bool
     ) throws -> [StoreKind: Connection] {
         let record = try workspace.registry.record(of: attachment.account)
+        // Newer files would be taken for leftovers.
+        try attachment.paths.requireCurrent(record)
         let users = StoreOpener(workspace: workspace, account: attachment.account).users(attachment)
         var connections: [StoreKind: Connection] = [:]
         do {
             for kind in kinds where record.fileNumber(of: kind) > 0 {
                 let path = attachment.paths.file(of: kind, number: record.fileNumber(of: kind))
                 do {
-                    connections[kind] = try users.namingAnybody {
+                    let connection = try users.namingAnybody {
                         try StoreFile.openExclusively(
                             path,
                             acceptsPlain: acceptsPlain,
@@ -106,6 +109,14 @@ struct ExclusiveWork {
                             busyDeadline: deadline
                         )
                     }
+                    do {
+                        try Fence.read(from: connection, path: path)
+                            .require(kind, of: attachment.account, at: path)
+                    } catch {
+                        try? connection.close()
+                        throw error
+                    }
+                    connections[kind] = connection
                 } catch let error as StorageError
                     where isDamageTolerated && error.isLoss
                 {

@@ -15,7 +15,7 @@ import Synchronization
 final class FileTrust: Sendable {
     let path: String
     let number: Int64
-    private let kind: StoreKind
+    let kind: StoreKind
     private let account: AccountID
     private let membership: LockFileMembership
     private let bootID: BootID

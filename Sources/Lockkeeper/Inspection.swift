@@ -32,6 +32,11 @@ public struct InspectionFinding: Sendable, Hashable {
         self.init(code: code, subject: subject, explanation: explanation, remedy: remedy)
     }
 
+    /// What stands in an error, as a finding.
+    package init(_ code: String, _ error: LockkeeperError) {
+        self.init(code, error.subject, "\(error.explanation).", error.remedy)
+    }
+
     /// What could not be looked at, and why, as a finding.
     package init(notLookedAt error: LockkeeperError) {
         self.init(
@@ -275,6 +280,13 @@ extension AccountFiles {
     }
 
     private func findings(of kind: StoreKind, _ look: Look) throws -> [InspectionFinding] {
+        let record = try workspace.registry.record(of: attachment.account)
+        if let newer = try attachment.paths.newerFiles(than: record)[kind] {
+            let path = attachment.paths.file(of: kind, number: newer)
+            return [
+                InspectionFinding("old-registry", .oldRegistry(attachment.account, beside: path))
+            ]
+        }
         let path = try path(of: kind)
         let unfinished = try repairFindings(of: kind, path)
         // What a repair has moved aside is not missing.
@@ -315,6 +327,15 @@ extension AccountFiles {
                 [.permissionDenied, .ioFailed, .diskFull].contains(mapped.code)
             else { throw error }
             return missing + [InspectionFinding(notLookedAt: mapped)]
+        } catch let error as StorageError where error.isMisplaced {
+            return [
+                InspectionFinding(
+                    "misplaced-file",
+                    path,
+                    "\(error.description).",
+                    LockkeeperError.remedyForMisplacedFile("\(attachment.account)")
+                )
+            ]
         } catch let error as StorageError {
             return [
                 InspectionFinding(
@@ -405,6 +426,8 @@ extension AccountFiles {
             busyDeadline: workspace.deadlineOfOpening()
         )
         defer { try? connection.close() }
+        try (try? Fence.read(from: connection, path: path))?
+            .require(kind, of: attachment.account, at: path)
         look.cancellation.runs(on: connection)
         let findings = try inspection.run(
             on: connection,

@@ -117,6 +117,25 @@ extension LockkeeperError {
         )
     }
 
+    static func remedyForMisplacedFile(_ account: String) -> String {
+        "Move it with its '-wal' file to where it belongs, then put the account's own files back or"
+            + " restore a backup. Where there is none,"
+            + " 'lockkeeper repair \(account) --begin-anew --yes' makes an empty one in its place."
+    }
+
+    static func oldRegistry(_ account: AccountID, beside newer: String) -> LockkeeperError {
+        LockkeeperError(
+            .fileMissing,
+            subject: newer,
+            explanation:
+                "'workspace.db' knows an older file than this one: somebody has put an old one back",
+            answer: .recover,
+            remedy:
+                "Nothing was changed. 'lockkeeper repair \(account)' makes 'workspace.db' anew of the"
+                + " accounts' own files, and nothing is lost."
+        )
+    }
+
     static func remedyForMissingFile(_ account: AccountID) -> String {
         "Put it back with its '-wal' file, or restore a backup. Where there is none,"
             + " 'lockkeeper repair \(account) --begin-anew --yes' makes an empty one in its place."

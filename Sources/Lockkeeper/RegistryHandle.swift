@@ -98,6 +98,18 @@ final class RegistryHandle: Sendable {
         }
     }
 
+    /// Makes the registry anew of the accounts' own files although there is one that can be used: it is
+    /// older than they are. The caller holds SWITCH.
+    func renew(until deadline: Deadline) throws {
+        try state.withLock { state in
+            if state.isSuspended { throw LockingError.suspended }
+            try state.open?.registry.close()
+            state.open = nil
+        }
+        try source.rebuildHeld(until: deadline)
+        try openCurrent(until: deadline)
+    }
+
     /// An account's record.
     ///
     /// - Throws: ``LockkeeperError`` with the code `unknownAccount`.
@@ -200,13 +212,15 @@ struct RegistrySource: Sendable {
                 try open(until: deadline).close()
                 return false
             } catch let error as StorageError where error.isLossOfRegistry {
-                return try RegistryRebuild(
-                    paths: paths,
-                    environment: environment,
-                    deadline: deadline
-                ).run()
+                return try rebuildHeld(until: deadline)
             }
         }
+    }
+
+    /// The same for who holds SWITCH, whatever stands at the path.
+    @discardableResult
+    func rebuildHeld(until deadline: Deadline) throws -> Bool {
+        try RegistryRebuild(paths: paths, environment: environment, deadline: deadline).run()
     }
 }
 

@@ -164,6 +164,8 @@ private struct SurroundingsLook {
 
     private mutating func lookAtLeftovers() throws {
         let record = try workspace.registry.record(of: files.attachment.account)
+        // Files that an old registry does not know are none.
+        if try !paths.newerFiles(than: record).isEmpty { return }
         let known: Set<String> = [
             "account.locks", "account.json", "health.json", "reserve", "inbox", "damaged",
             "backups", FileSealing.keyFileName, "documents", "media", "secrets",

@@ -73,6 +73,23 @@ package struct Fence: Sendable, Hashable {
         return fence
     }
 
+    /// Makes sure that the store is what its name says.
+    ///
+    /// - Throws: ``StorageError/wrongAccount(path:expected:found:)``,
+    ///   ``StorageError/wrongDatabase(path:expected:found:)``.
+    package func require(
+        _ kind: StoreKind,
+        of account: AccountID,
+        at path: String
+    ) throws(StorageError) {
+        guard self.account == account else {
+            throw .wrongAccount(path: path, expected: account, found: self.account)
+        }
+        guard self.kind == kind else {
+            throw .wrongDatabase(path: path, expected: kind, found: self.kind)
+        }
+    }
+
     private static func row(of connection: Connection) throws(SQLiteError) -> Fence? {
         let select = try connection.prepare(
             """

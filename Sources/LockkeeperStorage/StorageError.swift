@@ -23,6 +23,8 @@ package enum StorageError: Error, Sendable, CustomStringConvertible {
     case fenceMissing(path: String)
     /// Thrown when a store is another account's than the one it is opened for (I-13).
     case wrongAccount(path: String, expected: AccountID, found: AccountID)
+    /// Thrown when a store is the other database of its account.
+    case wrongDatabase(path: String, expected: StoreKind, found: StoreKind)
 
     /// Thrown when another program has changed a store's journal mode. Nothing is damaged: who opens it
     /// for writing turns the log on again.
@@ -99,7 +101,8 @@ package enum StorageError: Error, Sendable, CustomStringConvertible {
     /// Whether the file is damaged or no store.
     package var isDamage: Bool {
         switch self {
-        case .emptied, .notAStore, .fenceMissing, .wrongAccount, .logDamaged, .malformedMigration:
+        case .emptied, .notAStore, .fenceMissing, .wrongAccount, .wrongDatabase, .logDamaged,
+            .malformedMigration:
             true
         case .sqlite(let error):
             [.notADatabase, .corrupt].contains { $0 ~= error.code } || error.code.isUnreadable
@@ -109,6 +112,14 @@ package enum StorageError: Error, Sendable, CustomStringConvertible {
             case let error as SQLiteError: StorageError.sqlite(error).isDamage
             default: false
             }
+        default: false
+        }
+    }
+
+    /// Whether a sound file lies where it does not belong: nothing is read of it, and nothing done to it.
+    package var isMisplaced: Bool {
+        switch self {
+        case .wrongAccount, .wrongDatabase: true
         default: false
         }
     }
@@ -149,6 +160,8 @@ package enum StorageError: Error, Sendable, CustomStringConvertible {
         case .fenceMissing(let path): "\(path) does not say who may write it"
         case .wrongAccount(let path, let expected, let found):
             "\(path) belongs to account \(found), not \(expected)"
+        case .wrongDatabase(let path, let expected, let found):
+            "\(path) is the account's database of \(found.rawValue), not of \(expected.rawValue)"
         case .logModeChanged(let path, let mode): "the journal mode of \(path) is \(mode), not wal"
         case .logDamaged(let path): "pages of the log of \(path) are lost"
         case .encrypted(let path):

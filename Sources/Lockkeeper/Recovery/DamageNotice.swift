@@ -89,6 +89,8 @@ extension Workspace {
                 millisecondsSince1970: wallClock.milliseconds()
             )
         )
+        // A sound file that lies where it does not belong is not for a repair.
+        if (error.cause as? StorageError)?.isMisplaced == true { return error }
         return LockkeeperError.damaged(account, path: path, error)
     }
 

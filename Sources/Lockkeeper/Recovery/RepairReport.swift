@@ -27,6 +27,8 @@ public struct RepairReport: Sendable, Hashable {
     /// The folder with the damaged files, `report.json` and `report.txt`; `nil` where nothing was done
     /// here.
     public let folder: String?
+    /// Whether `workspace.db` was older than the account's files, and was made anew of them.
+    public internal(set) var hasRenewedRegistry = false
     /// What became of each database that was damaged.
     package let databases: [SalvageReport]
 
@@ -47,6 +49,13 @@ public struct RepairReport: Sendable, Hashable {
 
     /// What was kept and what was lost, table by table: a line each, for people. No message text.
     public var lines: [String] {
+        let renewal =
+            "'workspace.db' was older than the accounts' files, and was made anew of them; the old one is"
+            + " in the workspace's folder 'damaged'"
+        return (hasRenewedRegistry ? [renewal] : []) + linesOfDatabases
+    }
+
+    private var linesOfDatabases: [String] {
         switch outcome {
         case .nothingFound: return ["account \(account): nothing is damaged"]
         case .repairedByAnother:
@@ -151,6 +160,8 @@ public struct RepairReport: Sendable, Hashable {
         if let generation { writer.integer(generation.rawValue) } else { writer.null() }
         writer.key("folder")
         if let folder { writer.string(folder) } else { writer.null() }
+        writer.key("registry_renewed")
+        writer.bool(hasRenewedRegistry)
         writer.key("whole")
         writer.bool(isWhole)
         writer.key("databases")

@@ -51,15 +51,18 @@ extension Workspace {
         try await work { workspace in
             let kernel = SystemClock()
             let end = Deadline(after: Self.repairWaitMax, from: kernel.now())
-            let began = try workspace.registry.record(of: id)
+            let (began, hasRenewed) =
+                try workspace.takeNewerFiles(of: id, until: workspace.deadlineOfOpening())
             while true {
                 do {
-                    return try workspace.repair(
+                    var report = try workspace.repair(
                         id,
                         since: began,
                         beginsAnew: beginsAnew,
                         waitMax ?? ExclusiveWork.leaveWaitMax
                     ) { progress?($0) }
+                    report.hasRenewedRegistry = hasRenewed
+                    return report
                 } catch {
                     let mapped = ErrorMapping.map(error, subject: "account \(id)")
                     guard (mapped as? LockkeeperError)?.code == .busy,
@@ -241,6 +244,8 @@ extension Workspace {
                         busyDeadline: deadlineOfOpening()
                     )
                     defer { try? connection.close() }
+                    // Who is alone with it tells of a file that belongs elsewhere.
+                    try Fence.read(from: connection, path: path).require(kind, of: id, at: path)
                     return try !damage(of: kind, in: connection, path: path, info).isEmpty
                 } catch let error as StorageError where error.isDamage {
                     return true
@@ -270,17 +275,10 @@ extension Workspace {
                 throw StorageError.fileMissing(path: path)
             }
             if let connection = connections[kind] {
-                let fence = try Fence.read(from: connection, path: path)
-                guard fence.account == record.id, fence.kind == kind else {
-                    throw StorageError.wrongAccount(
-                        path: path,
-                        expected: record.id,
-                        found: fence.account
-                    )
-                }
                 let found = try damage(of: kind, in: connection, path: path, AccountInfo(record))
                 if found.isEmpty && !missing.contains(kind) { continue }
             } else if try FileSystem.status(path) != nil {
+                try requireOwn(path, kind, of: record.id)
                 try requireFirstPage(of: path)
             }
             damaged[kind] = number

@@ -1,0 +1,127 @@
+import LockkeeperDomain
+import LockkeeperPlatform
+import LockkeeperSQLite
+import LockkeeperStorage
+
+/// A registry that is older than an account's files: somebody has put an old `workspace.db` back.
+///
+/// The account's charter never names a file before the registry does, so that one that names a newer
+/// file, or another account of the id that was added later, proves it. Where the charter cannot be read,
+/// a database that is not there beside a newer one says so.
+extension WorkspacePaths.Account {
+    /// The numbers of the files that are newer than those that the registry knows; none where it is as
+    /// new as they are.
+    ///
+    /// - Throws: what the kernel throws.
+    func newerFiles(than record: AccountRecord) throws -> [StoreKind: Int64] {
+        guard try FileSystem.status(directory) != nil else { return [:] }
+        if let charter = try AccountCharter(of: self, in: record.directory)?.record,
+            charter.id == record.id
+        {
+            let isOther = charter.birth > record.birth
+            return numbers { kind in
+                let number = charter.fileNumber(of: kind)
+                return number > record.fileNumber(of: kind) || isOther ? number : 0
+            }
+        }
+        let names = try FileSystem.list(directory).filter { $0.hasSuffix(".db") }
+        return try numbers { kind in
+            let current = record.fileNumber(of: kind)
+            if try current > 0 && FileSystem.status(file(of: kind, number: current)) != nil {
+                return 0
+            }
+            let newest = names.compactMap { Self.number(in: $0, of: kind) }.max() ?? 0
+            return newest > current ? newest : 0
+        }
+    }
+
+    private func numbers(_ number: (StoreKind) throws -> Int64) rethrows -> [StoreKind: Int64] {
+        var numbers: [StoreKind: Int64] = [:]
+        for kind in StoreKind.allCases {
+            let number = try number(kind)
+            if number > 0 { numbers[kind] = number }
+        }
+        return numbers
+    }
+
+    /// Makes sure that the registry is as new as the account's files. Whoever went on with an old one
+    /// would take the newer files for leftovers, or make empty ones beside them.
+    ///
+    /// - Throws: ``LockkeeperError`` with the code `fileMissing` that names a newer file.
+    func requireCurrent(_ record: AccountRecord) throws {
+        let newer = try newerFiles(than: record)
+        guard let (kind, number) = newer.min(by: { $0.key.rawValue < $1.key.rawValue })
+        else { return }
+        throw LockkeeperError.oldRegistry(record.id, beside: file(of: kind, number: number))
+    }
+}
+
+extension Workspace {
+    /// Makes the registry anew where it is older than an account's files: of the accounts' own files,
+    /// which have everything that it knows.
+    ///
+    /// - Returns: the account's record as it is then, and whether the registry was made anew.
+    /// - Throws: ``LockkeeperError``: `unknownAccount`; `damaged` where a newer file cannot be taken;
+    ///   `busy`.
+    func takeNewerFiles(
+        of id: AccountID,
+        until deadline: Deadline
+    ) throws -> (record: AccountRecord, hasRenewed: Bool) {
+        let record = try registry.record(of: id)
+        if try paths.account(directory: record.directory).newerFiles(than: record).isEmpty {
+            return (record, false)
+        }
+        return try membership.underSwitch(until: deadline) {
+            // An account without a charter would not be found again.
+            for record in try registry.use({ try $0.accounts() }) {
+                let account = paths.account(directory: record.directory)
+                guard try FileSystem.status(account.directory) != nil,
+                    try AccountCharter(of: account, in: record.directory) == nil
+                else { continue }
+                let newer = try account.newerFiles(than: record)
+                for (kind, number) in newer {
+                    try requireOwn(account.file(of: kind, number: number), kind, of: record.id)
+                }
+                try FileSystem.replaceFile(
+                    at: account.charter,
+                    with: AccountCharter(record.having(newer)).bytes
+                )
+            }
+            try registry.renew(until: deadline)
+            return (try registry.record(of: id), true)
+        }
+    }
+
+    /// Makes sure that a database is none that belongs elsewhere; one that cannot be read is not told of.
+    ///
+    /// - Throws: ``LockkeeperError`` with the code `damaged`.
+    func requireOwn(_ path: String, _ kind: StoreKind, of id: AccountID) throws {
+        let connection = try? StoreFile.open(
+            path,
+            for: .reading,
+            environment: environment,
+            busyDeadline: deadlineOfOpening()
+        )
+        defer { try? connection?.close() }
+        let fence = connection.flatMap { try? Fence.read(from: $0, path: path) }
+        try fence?.require(kind, of: id, at: path)
+    }
+}
+
+extension AccountRecord {
+    /// The record with other current files.
+    fileprivate func having(_ numbers: [StoreKind: Int64]) -> AccountRecord {
+        AccountRecord(
+            id: id,
+            directory: directory,
+            birth: birth,
+            ownID: ownID,
+            contract: contract,
+            state: state,
+            generation: generation,
+            messagesFile: numbers[.messages] ?? messagesFile,
+            settingsFile: numbers[.settings] ?? settingsFile,
+            createdAt: createdAt
+        )
+    }
+}
