@@ -257,18 +257,39 @@ extension MessageStore {
         }
     }
 
-    /// Ends an item that is no message, and merges a change that the server has confirmed.
+    /// Ends an item that is no message, and merges a change that the server has confirmed, unless the
+    /// confirmation cannot be true.
     ///
-    /// - Parameter version: the version at which the server has the change, where it says so.
-    func finish(_ item: OutboxItem, version: Int64?) async throws -> OutboxClaim.Confirmation {
+    /// - Parameters:
+    ///   - id: of which message the answer speaks, where it says so.
+    ///   - sequence: which place it names.
+    ///   - version: the version at which the server has the change, where it says so.
+    func finish(
+        _ item: OutboxItem,
+        as id: MessageID?,
+        sequence: Int64?,
+        version: Int64?
+    ) async throws -> OutboxClaim.Confirmation {
         try await session.database.submit(
             durability: .durable,
             waitMax: nil,
             usesReserve: item.act == .recall
         ) { [self] connection, topics in
             let table = OutboxTable(connection: connection)
-            if let row = try table.row(item.id) { try table.end(row) }
             topics.insert(item.conversation.bytes)
+            var row = try table.row(item.id)
+            let reason = try table.contradiction(
+                of: item,
+                as: id,
+                sequence: sequence,
+                version: version
+            )
+            if let reason {
+                row?.state.contradict(Int64(item.attempt), because: reason)
+                if let row { try table.write(row.state, to: row.number) }
+                return .contradicted(reason)
+            }
+            if let row { try table.end(row) }
             guard item.act.isMergedWhenConfirmed else { return .taken }
             // Also where the item has gone meanwhile: the server has it.
             var overtaken: String?

@@ -32,10 +32,13 @@ public struct OutboxClaim: ~Copyable, Sendable {
     /// the database cannot take it, the confirmation is kept as a packet, as `Workspace.deliver` does.
     ///
     /// A confirmation that cannot be true, because its id or place is another message's, changes no
-    /// message: the item stays, of unknown outcome, and its reason names the contradiction.
+    /// message: the item stays, of unknown outcome, and its reason names the contradiction. So does one
+    /// of a change that names another message or place than the change is about, or a version behind which
+    /// there would be no room for later ones.
     ///
     /// - Parameters:
-    ///   - id: the message's id on the server; of an item that is no message it is not needed.
+    ///   - id: the message's id on the server; of an item that is no message it is not needed, and is that
+    ///     of the message which the item is about.
     ///   - sequence: its place, where the server says it.
     ///   - serverAt: when the server took it, where it says so.
     ///   - version: of an edit or a reaction, at which version the server has it, where it says so. Else
@@ -58,7 +61,7 @@ public struct OutboxClaim: ~Copyable, Sendable {
                     remedy: "Say at which version the server has it, or nothing."
                 )
             }
-            return try await store.finish(item, version: version)
+            return try await store.finish(item, as: id, sequence: sequence, version: version)
         }
         guard let id else {
             throw LockkeeperError.unusable(

@@ -66,6 +66,43 @@ extension OutboxTable {
         }
     }
 
+    /// The largest version that an answer may name: a change behind it needs a larger one. Half of all
+    /// that there are, which leaves room for servers that count in microseconds.
+    private static let answeredVersionMax = JSONScanner.integerMax / 2
+
+    /// Why the answer to an attempt at something that is no message cannot be true; `nil` where it may.
+    func contradiction(
+        of item: OutboxItem,
+        as id: MessageID?,
+        sequence: Int64?,
+        version: Int64?
+    ) throws -> String? {
+        if let id, let message = item.message, id != message {
+            return "the answer names the id \(id), and it is about \(message)"
+        }
+        if let version, version > Self.answeredVersionMax {
+            return
+                "the answer names version \(version), behind which there is no room for a later one"
+        }
+        guard let sequence else { return nil }
+        if let message = item.message {
+            let row = try self.message(message, in: item.conversation)?.row
+            // What a confirmation said of the place may be wrong, and is not held against another answer.
+            guard let row, let place = row.seq, row.registers.version(of: .seq) > 0,
+                place != sequence
+            else { return nil }
+            return "the answer names the place \(sequence), and \(message) is at \(place)"
+        }
+        let wanted: Int64? =
+            switch item.event {
+            case .read(let read): read.sequence
+            case .clear(let clear): clear.sequence
+            default: nil
+            }
+        guard let wanted, sequence < wanted else { return nil }
+        return "the answer names the place \(sequence), and it goes up to \(wanted)"
+    }
+
     private func message(
         _ id: MessageID,
         in conversation: ConversationID

@@ -86,6 +86,43 @@ struct PendingChangeTests {
         }
     }
 
+    // M-10: refused as an answer to a message that cannot be true is.
+    @Test("an answer about another message or place, or of a version that ends all, ends no change")
+    func answersThatCannotBe() async throws {
+        try await withAccount { account in
+            let store = account.messages
+            try await store.ingest([
+                message("m2", seq: 1, "other"), message("m1", seq: 2, "first", from: "me"),
+            ])
+            try await store.edit("m1", in: "c", body: "mine")
+            let item = try #require(try await store.outbox().first?.id)
+            let largest: Int64 = (1 << 53) - 1
+            for (id, seq, version) in [("m2", nil, nil), ("m1", 1, nil), ("m1", 2, largest)]
+                as [(MessageID, Int64?, Int64?)]
+            {
+                let answer = try await claim(store).confirm(as: id, sequence: seq, version: version)
+                let stands = try #require(try await store.outbox().first)
+                #expect(answer == .contradicted(stands.reason ?? ""))
+                #expect(stands.id == item && stands.state == .unknown)
+                #expect(try await texts(store) == ["first", "first"])
+                // It is not tried again unasked.
+                #expect(try await store.outboxWait() == nil)
+                #expect(try await store.retryOutboxItem(item) == .done)
+            }
+            #expect(try await claim(store).confirm(as: "m1", sequence: 2, version: 7) == .taken)
+            #expect(try await texts(store) == ["mine", "mine"])
+            // Later ones have room.
+            try await store.edit("m1", in: "c", body: "again")
+            #expect(try await claim(store).confirm(version: 8) == .taken)
+            #expect(try await texts(store) == ["again", "again"])
+            // A position that the server has not reached is not told.
+            try await store.markRead("c", upTo: 2)
+            let wrong = try await claim(store).confirm(sequence: 1)
+            #expect(wrong != .taken && wrong != .overtaken(""))
+            #expect(try await store.outbox().map(\.state) == [.unknown])
+        }
+    }
+
     @Test("a recall that is refused or cancelled has destroyed nothing")
     func recallRefused() async throws {
         for how in End.allCases {
