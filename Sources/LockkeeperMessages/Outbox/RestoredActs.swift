@@ -11,6 +11,8 @@ import LockkeeperSQLite
 ///   repetition.
 /// - An edit or a reaction is of unknown outcome too: others may have followed, which it would overwrite.
 /// - A recall, a deletion, a clear and a position only grow: they are told again.
+/// - A message that was sent since is known by its client id, as far as the replaced database can be read:
+///   a program that sends it again makes no second one.
 /// - A notification is not shown again. It counts as shown, so that it is withdrawn when the message is
 ///   read: who shows notifications ignores one that is not there.
 enum RestoredActs {
@@ -24,6 +26,11 @@ enum RestoredActs {
         let heldChanges = try table.hold("edit") + table.hold("reaction")
         let repeated = try table.repeatRest()
         let notifications = try table.dropNotifications()
+        if let replaced {
+            // What cannot be read of a damaged database is not known; the server tells of it again.
+            let sent = (try? RestoredTable(connection: replaced).sent()) ?? []
+            try table.remember(sent)
+        }
         var notes: [String] = []
         if left > 0 {
             notes.append(
@@ -99,6 +106,58 @@ private struct RestoredTable {
         )
         try update.run()
         return connection.changes
+    }
+
+    /// A message that was sent.
+    struct Sent {
+        let conversation: [UInt8]
+        let clientID: [UInt8]
+        let message: [UInt8]
+        let createdAt: Int64
+        let digest: [UInt8]?
+    }
+
+    /// The messages that were sent and confirmed, the oldest first: as many as are remembered.
+    func sent() throws(SQLiteError) -> [Sent] {
+        let select = try connection.prepare(
+            """
+            SELECT conversation_id, client_id, message_id, created_at, digest FROM lk_outbox
+            WHERE phase = 4 AND client_id IS NOT NULL AND message_id IS NOT NULL ORDER BY id
+            """
+        )
+        var sent: [Sent] = []
+        while try select.step() {
+            sent.append(
+                Sent(
+                    conversation: select.bytes(0),
+                    clientID: select.bytes(1),
+                    message: select.bytes(2),
+                    createdAt: select.int64(3),
+                    digest: select.optionalBytes(4)
+                )
+            )
+        }
+        return sent
+    }
+
+    /// Remembers messages that were sent, beside those that are known: of an item that is open here
+    /// only its text is here, so that it stays.
+    func remember(_ sent: [Sent]) throws(SQLiteError) {
+        let insert = try connection.statement(
+            """
+            INSERT INTO lk_outbox
+                (act, conversation_id, client_id, message_id, created_at, phase, digest)
+            VALUES ('send', ?1, ?2, ?3, ?4, 4, ?5) ON CONFLICT DO NOTHING
+            """
+        )
+        for message in sent {
+            try insert.bind(1, text: message.conversation)
+            try insert.bind(2, text: message.clientID)
+            try insert.bind(3, text: message.message)
+            try insert.bind(4, message.createdAt)
+            try insert.bind(5, blob: message.digest)
+            try insert.run()
+        }
     }
 
     func dropNotifications() throws(SQLiteError) -> Int {

@@ -95,6 +95,29 @@ struct RestoredActsTests {
         }
     }
 
+    @Test(
+        "what was sent and confirmed after the backup is known by its client id, and not sent again"
+    )
+    func sentSince() async throws {
+        try await withAccount { account in
+            let path = try await backedUp(account)
+            let draft = OutgoingMessage(conversation: "c", body: "pay 100", clientID: "n1")
+            _ = try await account.messages.send(draft)
+            #expect(try await tellAll(account.messages) == ["send"])
+            _ = try await account.app.restore("alice", from: path)
+            let store = try MessageStore(try await account.app.session("alice"))
+            let again = try await store.send(draft)
+            #expect(!again.isNew && again.item == nil && again.message == "n1")
+            #expect(try await tellAll(store).allSatisfy { !$0.hasPrefix("send") })
+            // Another message under it is refused still.
+            await #expect(throws: LockkeeperError.self) {
+                try await store.send(
+                    OutgoingMessage(conversation: "c", body: "pay 200", clientID: "n1")
+                )
+            }
+        }
+    }
+
     @Test("where the server refuses doubles a message is told again, as a repetition under its key")
     func repeated() async throws {
         try await withAccount(contract: ServerContract(refusesDoubles: true)) { account in
