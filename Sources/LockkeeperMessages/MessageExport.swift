@@ -5,19 +5,26 @@ import LockkeeperSQLite
 struct MessageExport {
     private let connection: Connection
     private let authority: ServerContract.Authority
+    private let now: Int64
     private let write: ([UInt8]) throws -> Void
     private var encoder = EventEncoder()
 
     /// Enough to make the writes few, little beside what a helper may use.
     private static let chunkByteCount = 64 * 1024
 
+    /// An export.
+    ///
+    /// - Parameter now: milliseconds since 1970. What has expired by then is left out: it is not said to
+    ///   be gone either, because a clock that is ahead must not take it from the store that imports.
     init(
         connection: Connection,
         authority: ServerContract.Authority,
+        now: Int64,
         write: @escaping ([UInt8]) throws -> Void
     ) {
         self.connection = connection
         self.authority = authority
+        self.now = now
         self.write = write
     }
 
@@ -91,11 +98,15 @@ struct MessageExport {
         let select = try connection.statement(
             """
             SELECT * FROM lk_message
-            WHERE conversation = ?1 AND state = ?2 ORDER BY place, message_id
+            WHERE conversation = ?1 AND state = ?2
+                AND (state <> 1 OR ifnull(expires_at, ?3) >= ?3)
+            ORDER BY place, message_id
             """
         )
         try select.bind(1, row)
         try select.bind(2, state.rawValue)
+        // What ends now has ended.
+        try select.bind(3, now + 1)
         while try select.step() {
             let message = try MessageRow(reading: select)
             let events = try message.events(
@@ -117,11 +128,13 @@ struct MessageExport {
             SELECT m.message_id, r.person, r.slot, r.emoji, r.version, r.removed, r.extra
             FROM lk_reaction r JOIN lk_message m ON m.id = r.message
             WHERE m.conversation = ?1 AND (m.state = 0) = ?2
+                AND (m.state <> 1 OR ifnull(m.expires_at, ?3) >= ?3)
             ORDER BY m.message_id, r.person, r.slot
             """
         )
         try select.bind(1, row)
         try select.bind(2, areWaiting ? 1 : 0)
+        try select.bind(3, now + 1)
         while try select.step() {
             try append(
                 .reaction(
@@ -167,10 +180,12 @@ struct MessageExport {
             """
             SELECT p.person, p.kind, m.message_id
             FROM lk_position_message p JOIN lk_message m ON m.id = p.message
-            WHERE p.conversation = ?1 ORDER BY m.message_id, p.person, p.kind
+            WHERE p.conversation = ?1 AND (m.state <> 1 OR ifnull(m.expires_at, ?2) >= ?2)
+            ORDER BY m.message_id, p.person, p.kind
             """
         )
         try select.bind(1, row)
+        try select.bind(2, now + 1)
         while try select.step() {
             try position(
                 select.bytes(0),

@@ -77,6 +77,30 @@ struct EffectTable {
         for message in messages { try takeBack(message) }
     }
 
+    /// The messages of which people were told and whose time is over by `now`, and when that of the next
+    /// one is.
+    ///
+    /// - Returns: nothing where no message has an end, which is nearly always.
+    func expired(at now: Int64) throws -> (messages: [Int64], next: Int64?) {
+        let any = try connection.statement(
+            "SELECT 1 FROM lk_message WHERE expires_at IS NOT NULL AND state = 1 LIMIT 1"
+        )
+        defer { any.reset() }
+        guard try any.step() else { return ([], nil) }
+        let select = try connection.statement(
+            """
+            SELECT n.message, m.expires_at FROM lk_notified n JOIN lk_message m ON m.id = n.message
+            WHERE m.expires_at IS NOT NULL AND m.state = 1
+            """
+        )
+        var (messages, next): ([Int64], Int64?) = ([], nil)
+        while try select.step() {
+            let end = select.int64(1)
+            if end <= now { messages.append(select.int64(0)) } else { next = min(next ?? end, end) }
+        }
+        return (messages, next)
+    }
+
     // MARK: - Handing out
 
     /// One row.

@@ -74,11 +74,16 @@ extension MessageStore {
     }
 
     /// How long it is until ``claimNextEffect()`` may have something to give: zero for at once, `nil`
-    /// where that takes a commit first. What somebody else has claimed is looked at each second.
+    /// where that takes a commit first. What somebody else has claimed is looked at each second, and what
+    /// disappears by the time of day at least each minute.
     public func effectWait() async throws -> Duration? {
         let now = moment()
+        let wall = session.wallClock.milliseconds()
         return try await session.database.readConnection { [self] connection in
-            var wait: Duration?
+            let expired = try EffectTable(connection: connection).expired(at: wall)
+            guard expired.messages.isEmpty else { return .zero }
+            // A time of day that is set is seen soon.
+            var wait = expired.next.map { min(.milliseconds($0 - wall), Self.expiryLookInterval) }
             try eachEffect(on: connection) { row in
                 guard row.state.phase != .parked else { return true }
                 let turn: Duration =
@@ -96,10 +101,16 @@ extension MessageStore {
         }
     }
 
+    private static let expiryLookInterval = Duration.seconds(60)
+
     private func claimEffect(
         on connection: Connection
     ) throws -> (effect: Effect, hold: HeldClaim)? {
         let table = EffectTable(connection: connection)
+        // Removing them waits until the time of day is believed. A notification that is withdrawn too
+        // early takes nothing away.
+        let expired = try table.expired(at: session.wallClock.milliseconds())
+        for message in expired.messages { try table.takeBack(message) }
         let now = moment()
         var claimed: (effect: Effect, hold: HeldClaim)?
         var isWithdrawn = false

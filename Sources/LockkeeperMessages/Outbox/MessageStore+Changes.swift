@@ -24,7 +24,7 @@ extension MessageStore {
     ) async throws -> ActReceipt {
         let editedAt = Timestamp(stored: session.wallClock.milliseconds())
         return try await change(.edit, id, in: conversation) { [self] message, open, _ in
-            guard let row = message?.row, row.state == .shown else { throw notShown(id) }
+            guard let row = message?.row, isShown(row) else { throw notShown(id) }
             try checkAuthor(of: row, where: rules.authority.editsNeedAuthor)
             guard !open.contains(where: { $0.isLive && $0.row.act == .recall }) else {
                 throw LockkeeperError.unusable(
@@ -109,7 +109,7 @@ extension MessageStore {
         let own = try ownPersonNeeded()
         return try await change(.reaction, id, in: conversation) {
             [self] message, open, connection in
-            guard let message, message.row.state == .shown else { throw notShown(id) }
+            guard let message, isShown(message.row) else { throw notShown(id) }
             var reaction = ReactionEvent(
                 conversation: conversation,
                 id: id,
@@ -204,6 +204,13 @@ extension MessageStore {
             )
         }
         return ActReceipt(item: item, receipt: Receipt(BatchResult(), commit))
+    }
+
+    /// Whether people see a message with its content: one whose time is over they do not.
+    private func isShown(_ row: MessageRow) -> Bool {
+        row.state == .shown
+            && row.registers.integer(.expiresAt).map { $0 > session.wallClock.milliseconds() }
+                ?? true
     }
 
     private func notShown(_ id: MessageID) -> LockkeeperError {

@@ -23,6 +23,7 @@ struct Observation: Hashable, CustomStringConvertible {
         var export = MessageExport(
             connection: connection,
             authority: rules.authority,
+            now: 0,
             write: chunks.append
         )
         try export.run(includingCursors: true)

@@ -115,7 +115,75 @@ struct ExpiryTests {
     /// pass of the test's removes is not counted.
     private func left(_ store: MessageStore) async throws -> Int {
         try await store.removeExpired()
-        return try await store.exported().filter { $0.contains(Self.secret) }.count
+        return try await store.session.database.read { transaction in
+            try transaction.query(
+                "SELECT count(*) FROM lk_message WHERE body = ?1",
+                SQLValue(Self.secret)
+            ) { Int($0.integer(0)) }.first ?? 0
+        }
+    }
+
+    @Test(
+        "its notification is withdrawn at its time, and there is nothing to show before and after"
+    )
+    func notification() async throws {
+        try await withAccount { account in
+            let store = account.messages
+            account.test.wallClock.set(milliseconds: Self.start)
+            try await store.ingest([
+                read(upTo: 0), Self.expiring("m1", seq: 1, after: 1),
+                Self.expiring("m2", seq: 2, after: 2),
+            ])
+            for _ in 0..<2 {
+                guard let claim = try await store.claimNextEffect() else { throw NothingToClaim() }
+                #expect(claim.effect.kind == .notify)
+                try await claim.confirm()
+            }
+            // Whoever follows is woken in time.
+            #expect(try await store.effectWait() == .seconds(60))
+            account.test.wallClock.set(milliseconds: Self.start + Self.hour - 1_000)
+            #expect(try await store.effectWait() == .seconds(1))
+            account.test.wallClock.set(milliseconds: Self.start + Self.hour)
+            #expect(try await store.effectWait() == .zero)
+            guard let claim = try await store.claimNextEffect() else { throw NothingToClaim() }
+            #expect(claim.effect.kind == .withdraw && claim.effect.message == "m1")
+            try await claim.confirm()
+            #expect(try await store.effects().isEmpty)
+            #expect(try await store.effectWait() == .seconds(60))
+        }
+    }
+
+    private struct NothingToClaim: Error {}
+
+    @Test("no export holds it from its time on, nor says that it is gone, and nobody changes it")
+    func afterwards() async throws {
+        try await withAccount { account in
+            let store = account.messages
+            account.test.wallClock.set(milliseconds: Self.start)
+            try await store.ingest([
+                message("m1", seq: 1, "stays"), Self.expiring("m2", seq: 2, after: 1),
+                reaction("m2"), read(upTo: "m2", by: "bob"),
+            ])
+            let before = try await store.exported()
+            #expect(before.contains { $0.contains(Self.secret) })
+            account.test.wallClock.set(milliseconds: Self.start + Self.hour)
+            let after = try await store.exported()
+            #expect(after.filter { $0.contains("m2") } == [])
+            let copy = try await account.another("copy")
+            try await copy.importing(after)
+            #expect(try await copy.exported() == after)
+            await #expect(throws: LockkeeperError.self) {
+                try await store.edit("m2", in: "c", body: "new")
+            }
+            await #expect(throws: LockkeeperError.self) {
+                try await store.react("👍", to: "m2", in: "c")
+            }
+            // Others may see it still: a recall reaches them.
+            #expect(try await store.recall("m2", in: "c").item != nil)
+            // A clock that was ahead has taken nothing.
+            account.test.wallClock.set(milliseconds: Self.start)
+            #expect(try await store.exported() == before)
+        }
     }
 
     @Test("another boot, a step either way and an even run: only the even run is believed")
