@@ -119,6 +119,13 @@ extension BatchMerge {
             guard !reached.isEmpty else { break }
             for stored in reached { try put(stored.row, over: stored, at: index) }
         }
+        // A message that was refused a place which the clear reaches may be shown by a push without one, now or
+        // later.
+        let refused = try quarantine.messages(
+            in: conversations[index].id,
+            placedUpTo: event.sequence
+        )
+        for message in refused { try leave(message, at: index) }
         try quarantine.forget(conversation: conversations[index].id, upTo: event.sequence)
         try conversationChanged(.cleared(upTo: event.sequence), at: index)
         return .updated

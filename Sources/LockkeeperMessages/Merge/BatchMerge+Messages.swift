@@ -25,12 +25,17 @@ extension BatchMerge {
             try table.isTaken(seq, in: row, byOtherThan: message.id.bytes),
             try !yield(seq, to: writes, at: index)
         {
-            return try refuseTakenSeq(
-                isCleared ? nil : event,
-                conversation: index,
-                message: message.id.bytes,
-                seq: seq
-            )
+            guard isCleared else {
+                return try refuseTakenSeq(
+                    event,
+                    conversation: index,
+                    message: message.id.bytes,
+                    seq: seq
+                )
+            }
+            // A push of it without its place, which comes later, has no content either.
+            try leave(message.id.bytes, at: index)
+            return .stale
         }
         if isCleared {
             // Late history below a clear has no content; that its place is taken stays known (M-7).
@@ -147,12 +152,16 @@ extension BatchMerge {
             ? rules.authority.editsNeedAuthor : rules.authority.recallsNeedAuthor
         let namesSender = if case .message = event { isJudged } else { false }
         var (outcome, wasCut) = after.take(writes, keepsSenders: namesSender)
-        let isWithoutContent =
-            before.isWithoutContent || conversations[index].isCleared(after.leastSeq)
+        let isCleared = conversations[index].isCleared(after.leastSeq)
+        let isWithoutContent = before.isWithoutContent || isCleared
         if !isWithoutContent { try letAcceptedStand(&outcome, in: &after, at: index) }
         if rules.seqIsUnique, let seq = try seqTaken(by: after, before: before),
             try !yield(seq, to: writes, at: index)
         {
+            if isCleared, !before.isGone {
+                try leave(before.messageID, at: index)
+                return .updated
+            }
             return try refuseTakenSeq(
                 isWithoutContent ? nil : event,
                 conversation: index,
@@ -176,6 +185,17 @@ extension BatchMerge {
         }
         // What a message without content no longer takes has been overtaken by its end.
         return outcome.wasOlder || wasCut ? .stale : .duplicate
+    }
+
+    /// A clear reaches a message, whose place below it is another's: it leaves, without it. One that is
+    /// not known is noted, so that it does not come without a place.
+    mutating func leave(_ message: [UInt8], at index: Int) throws {
+        let conversation = conversations[index].row
+        let stored = try table.find(message, in: conversation)
+        var gone = stored?.row ?? MessageRow(conversation: conversation, messageID: message)
+        guard !gone.isGone else { return }
+        gone.leave()
+        try put(gone, over: stored, at: index)
     }
 
     /// The seq that a message would take from another one.

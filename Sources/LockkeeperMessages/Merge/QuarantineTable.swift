@@ -185,6 +185,22 @@ struct QuarantineTable {
         try delete.run()
     }
 
+    /// The messages that were refused a place up to `seq`.
+    func messages(in conversation: [UInt8], placedUpTo seq: Int64) throws(SQLiteError) -> [[UInt8]]
+    {
+        let select = try connection.statement(
+            """
+            SELECT DISTINCT message_id FROM lk_quarantine
+            WHERE conversation_id = ?1 AND message_id IS NOT NULL AND seq <= ?2
+            """
+        )
+        try select.bind(1, text: conversation)
+        try select.bind(2, seq)
+        var messages: [[UInt8]] = []
+        while try select.step() { messages.append(select.bytes(0)) }
+        return messages
+    }
+
     /// Takes out what a clear reaches: what was refused for its place holds text and has no row.
     func forget(conversation: [UInt8], upTo seq: Int64) throws(SQLiteError) {
         let delete = try connection.statement(

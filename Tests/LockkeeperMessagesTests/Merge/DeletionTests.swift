@@ -189,4 +189,25 @@ struct DeletionTests {
             #expect(try await store.shown("d") == ["m1:elsewhere"])
         }
     }
+
+    // M-7: any event that ever placed it counts, also where the place was refused.
+    @Test("a push is cleared with the place that its message was refused, in every order")
+    func clearedPush() async throws {
+        try await withAccount { account in
+            let store = account.messages
+            let events = [
+                message("m1", seq: nil, Self.secret, version: 0),
+                message("m1", seq: 3, Self.secret),
+                clear(upTo: 3),
+            ]
+            for (number, order) in permutations(of: events).enumerated() {
+                let conversation = try ConversationID("c\(number)")
+                try await store.ingest([message("other", seq: 3, "other", in: conversation)])
+                for event in order { try await store.ingest([event.moved(to: conversation)]) }
+                #expect(try await store.shown(conversation) == [], "\(order)")
+            }
+            #expect(try await store.quarantine().isEmpty)
+            #expect(try await !store.exported().contains { $0.contains(Self.secret) })
+        }
+    }
 }
