@@ -349,7 +349,7 @@ extension Registers<ConversationField> {
                     markedUnread: stands(.markedUnread) ? flag(.markedUnread) : nil,
                     parent: stands(.parent)
                         ? bytes(.parent).map(ConversationID.init(unchecked:)) : nil,
-                    extra: stands(.extra) ? extra(.extra) : nil
+                    extra: ExtraFields(extra(at: version), beside: [])
                 )
             )
         }
@@ -369,7 +369,7 @@ extension Registers<MemberField> {
                     version: version,
                     role: stands(.role) ? text(.role) : nil,
                     removed: stands(.removed) ? flag(.removed) ?? false : false,
-                    extra: stands(.extra) ? extra(.extra) : nil
+                    extra: ExtraFields(extra(at: version), beside: [])
                 )
             )
         }

@@ -114,16 +114,22 @@ private struct EventMaker {
         let editor = registers.bytes(.editedBy)
         for version in registers.presentVersions {
             let fields = MessageField.allCases.filter {
-                registers[$0] != nil && registers.version(of: $0) == version
+                $0 != .extra && registers[$0] != nil && registers.version(of: $0) == version
             }
+            // An unknown field of the one may have the name of a known field of the other.
+            let extra = registers.extra(at: version)
+            let names = Set(extra.map(\.key))
             let isOfMessage =
                 version < 2 || fields.contains { MessageField.onlyOfMessages.contains($0) }
                 || authority.editsNeedAuthor && editor == nil
+                || !names.isDisjoint(with: EventFieldSet.edit.names)
             let isMessage = registers[.sender] != nil && isOfMessage
-            if isMessage { events.append(try message(at: version, fields)) }
+            if isMessage { events.append(try message(at: version, fields, extra)) }
             let editFields: Set<MessageField> = [.editedBy, .editedAt]
-            if !isMessage || fields.contains(where: editFields.contains) {
-                events.append(.edit(try edit(at: version, fields)))
+            if !isMessage || fields.contains(where: editFields.contains)
+                || !names.isDisjoint(with: EventFieldSet.message.names)
+            {
+                events.append(.edit(try edit(at: version, fields, extra)))
             }
         }
         guard registers[.sender] != nil else { return events }
@@ -166,7 +172,8 @@ private struct EventMaker {
 
     private func message(
         at version: Int64,
-        _ fields: [MessageField]
+        _ fields: [MessageField],
+        _ extra: [ExtraFields.Member]
     ) throws(DamagedRegisters) -> Event {
         guard case .message(var message) = try bare(seq: row.seq, version: version) else {
             throw DamagedRegisters()
@@ -186,13 +193,14 @@ private struct EventMaker {
         if fields.contains(.mentionsMe) { message.mentionsMe = registers.flag(.mentionsMe) }
         if fields.contains(.attachments) { message.attachments = try attachments() }
         if fields.contains(.expiresAt) { message.expiresAt = registers.instant(.expiresAt) }
-        if fields.contains(.extra) { message.extra = registers.extra(.extra) }
+        message.extra = ExtraFields(extra, beside: .message)
         return .message(message)
     }
 
     private func edit(
         at version: Int64,
-        _ fields: [MessageField]
+        _ fields: [MessageField],
+        _ extra: [ExtraFields.Member]
     ) throws(DamagedRegisters) -> EditEvent {
         let fields = Set(fields)
         var edit = EditEvent(conversation: conversation, id: id, version: version)
@@ -207,7 +215,7 @@ private struct EventMaker {
         if fields.contains(.mentionsMe) { edit.mentionsMe = registers.flag(.mentionsMe) }
         if fields.contains(.attachments) { edit.attachments = try attachments() }
         if fields.contains(.expiresAt) { edit.expiresAt = registers.instant(.expiresAt) }
-        if fields.contains(.extra) { edit.extra = registers.extra(.extra) }
+        edit.extra = ExtraFields(extra, beside: .edit)
         return edit
     }
 

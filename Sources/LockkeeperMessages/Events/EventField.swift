@@ -94,6 +94,11 @@ struct EventFieldSet: OptionSet, Sendable {
     /// Whether a field is in the set.
     func has(_ field: EventField) -> Bool { rawValue >> UInt64(field.rawValue) & 1 == 1 }
 
+    /// The names of the fields.
+    var names: Set<[UInt8]> {
+        Set(EventField.allCases.filter(has).map { Array($0.text.utf8) })
+    }
+
     /// Adds a field.
     mutating func add(_ field: EventField) {
         self = EventFieldSet(rawValue: rawValue | 1 << UInt64(field.rawValue))

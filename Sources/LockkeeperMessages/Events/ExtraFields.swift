@@ -28,6 +28,13 @@ public struct ExtraFields: Sendable, Hashable, CustomStringConvertible {
         self.init(members)
     }
 
+    /// Members whose names are not those of fields that an event has; `nil` where none is left.
+    init?(_ members: [Member], beside known: EventFieldSet) {
+        let free = members.filter { !known.names.contains($0.key) }
+        if free.isEmpty { return nil }
+        self.init(free)
+    }
+
     /// Brings members, of which there is at least one, into canonical form.
     init(_ members: [Member]) {
         var writer = JSONWriter()
@@ -61,7 +68,10 @@ public struct ExtraFields: Sendable, Hashable, CustomStringConvertible {
         get throws(JSONError) { try Self.members(of: bytes).map(\.key) }
     }
 
-    private static func members(of json: [UInt8]) throws(JSONError) -> [Member] {
+    /// The fields of an object.
+    ///
+    /// - Throws: ``JSONError`` when it is none.
+    static func members(of json: [UInt8]) throws(JSONError) -> [Member] {
         try json.withUnsafeBufferPointer { json throws(JSONError) in
             var members: [Member] = []
             var scanner = JSONScanner(UnsafeRawBufferPointer(json))

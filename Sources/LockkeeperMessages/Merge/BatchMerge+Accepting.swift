@@ -154,7 +154,7 @@ extension BatchMerge {
         else { return .stale }
         try quarantine.remember(item)
         try quarantine.forgetAccepted(.conflict, stood.line(of: reaction))
-        try putAside(stood, of: reaction)
+        try putAside(stood, behind: ReactionValue(reaction), of: reaction)
         try reactions.write(ReactionValue(reaction), reaction, on: stored.id)
         return .updated
     }

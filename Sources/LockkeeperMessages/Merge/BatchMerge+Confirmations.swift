@@ -111,7 +111,7 @@ extension BatchMerge {
             mentions: try registers.bytes(.mentions).map(FieldValue.people),
             attachments: try registers.bytes(.attachments).map(Attachments.init(stored:)),
             expiresAt: registers.instant(.expiresAt),
-            extra: registers.extra(.extra)
+            extra: ExtraFields(registers.extra(at: 0), beside: .message)
         )
         try outbox.reopen(
             clientID: clientID,

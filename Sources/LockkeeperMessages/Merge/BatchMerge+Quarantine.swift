@@ -104,10 +104,11 @@ extension BatchMerge {
             try quarantine.put(
                 QuarantineTable.Item(
                     reason: .conflict,
-                    explanation: "another \(loser.field.name) came at version \(loser.version)",
+                    explanation: loser.explanation,
                     conversation: subject.conversation,
                     message: subject.message,
-                    content: subject.line(of: loser)
+                    content: subject.line(of: loser),
+                    yieldsRoom: loser.field == .extra
                 )
             )
         }

@@ -24,13 +24,6 @@ extension BatchMerge {
             on: message
         )
         if let present, said == present { return .duplicate }
-        // One that a person has accepted takes no unknown fields: it was put aside without them,
-        // and whether the same came again would decide.
-        if let present, present.version == said.version, present.saysTheSame(as: said),
-            try quarantine.isAccepted(.conflict, present.line(of: reaction))
-        {
-            return .duplicate
-        }
         var stands = present.map { $0.isLess(than: said) ? said : $0 } ?? said
         if let present, present.contradicts(said) {
             // What a person has accepted stands, whichever is larger.
@@ -38,7 +31,7 @@ extension BatchMerge {
             if try quarantine.isAccepted(.conflict, loser.line(of: reaction)) {
                 swap(&stands, &loser)
             }
-            try putAside(loser, of: reaction)
+            try putAside(loser, behind: stands, of: reaction)
             if stands == present { return .quarantined }
         }
         guard stands != present else { return .stale }
@@ -48,14 +41,19 @@ extension BatchMerge {
     }
 
     /// Puts a reaction that lost to another at its version aside (M-3).
-    func putAside(_ loser: ReactionValue, of reaction: ReactionEvent) throws {
+    func putAside(
+        _ loser: ReactionValue,
+        behind stands: ReactionValue,
+        of reaction: ReactionEvent
+    ) throws {
         try quarantine.put(
             QuarantineTable.Item(
                 reason: .conflict,
                 explanation: "another reaction came at version \(loser.version)",
                 conversation: reaction.conversation.bytes,
                 message: reaction.id.bytes,
-                content: loser.line(of: reaction)
+                content: loser.line(of: reaction),
+                yieldsRoom: loser.saysTheSame(as: stands)
             )
         )
     }
@@ -154,11 +152,10 @@ struct ReactionValue: Equatable {
     /// Whether the server has said both at one version above 0 (M-3).
     func contradicts(_ other: ReactionValue) -> Bool {
         version == other.version && version > 0 && !isGuess && !other.isGuess
-            && !saysTheSame(as: other)
+            && self != other
     }
 
-    /// The reaction as an event line, in the slot that an event names. Unknown fields never contradict
-    /// each other and are no part of it, so that the same reaction gives the same line.
+    /// The reaction as an event line, in the slot that an event names.
     func line(of event: ReactionEvent) -> [UInt8] {
         EventEncoder.line(
             .reaction(
@@ -169,7 +166,8 @@ struct ReactionValue: Equatable {
                     emoji: String(decoding: emoji, as: UTF8.self),
                     slot: ReactionSlot(unchecked: event.slotBytes),
                     version: version,
-                    removed: isRemoved
+                    removed: isRemoved,
+                    extra: extra.isEmpty ? nil : ExtraFields(canonical: extra)
                 )
             )
         )

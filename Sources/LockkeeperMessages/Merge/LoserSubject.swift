@@ -52,7 +52,9 @@ struct LoserSubject {
         case .integer(let number) where message == nil: writer.bool(number != 0)
         case .integer(let number): writer.integer(number)
         case .text(let bytes):
-            if message != nil, loser.field.name == MessageField.attachments.name {
+            let isAttachments = message != nil && loser.field.name == MessageField.attachments.name
+            // An unknown field stands in an object of its own: it may have the name of a known one.
+            if isAttachments || loser.field == .extra {
                 writer.raw(bytes)
             } else {
                 writer.string(utf8: bytes)
@@ -82,16 +84,19 @@ struct Lost {
         switch try? decoder.decode(line: line) {
         case .conversation(let event):
             let writes = RegisterWrites<ConversationField>(event)
-            guard let (field, value) = writes.fields.first else { return nil }
+            guard let field = writes.fields.first?.field,
+                let value = field == .extra ? Self.unknownField(event.extra) : writes[field]
+            else { return nil }
             conversation = event.conversation
             self.value = .conversation(
                 Registers.Loser(field: field, version: event.version, value: value)
             )
         case .member(let event):
             let writes = RegisterWrites<MemberField>(event)
-            // An event without a role says nothing but whether the person is there.
-            let field: MemberField = event.role == nil ? .removed : .role
-            guard let value = writes[field] else { return nil }
+            // An event without a role and anything unknown says nothing but whether the person is there.
+            let unknown = Self.unknownField(event.extra)
+            let field: MemberField = unknown != nil ? .extra : event.role == nil ? .removed : .role
+            guard let value = unknown ?? writes[field] else { return nil }
             conversation = event.conversation
             self.value = .member(
                 event.person,
@@ -104,6 +109,13 @@ struct Lost {
             guard let read = Self.message(line) else { return nil }
             self = read
         }
+    }
+
+    /// The unknown field that a line puts aside, which stands under the name `extra`.
+    private static func unknownField(_ extra: ExtraFields?) -> FieldValue? {
+        let members = extra.flatMap { try? ExtraFields.members(of: $0.bytes) }
+        let name = Array(MessageField.extra.name.utf8)
+        return members?.first { $0.key == name }.map { .text($0.value) }
     }
 
     /// Reads a value of a message, which is no event: a message has more fields.
@@ -138,7 +150,12 @@ struct Lost {
             value = loser(field, .integer(number))
             return
         }
-        guard let attachments = try fields.attachmentsIfPresent() else { return nil }
-        value = loser(.attachments, .text(attachments.bytes))
+        if let attachments = try fields.attachmentsIfPresent() {
+            value = loser(.attachments, .text(attachments.bytes))
+            return
+        }
+        let extra = try fields.extra(beside: [.conversation, .id, .version])
+        guard let unknown = Self.unknownField(extra) else { return nil }
+        value = loser(.extra, unknown)
     }
 }

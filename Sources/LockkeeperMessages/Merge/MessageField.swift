@@ -59,8 +59,8 @@ enum MessageField: Int, RegisterField {
     ]
 
     /// Whether two values at one version above 0 contradict each other (M-3). Servers send times in
-    /// other precision, sign attachment addresses again and add fields; none of that is a
-    /// contradiction. Attachments contradict by their ids.
+    /// other precision and sign attachment addresses again; none of that is a contradiction.
+    /// Attachments contradict by their ids. Of what is unknown each key is compared for itself.
     func contradict(_ left: FieldValue, _ right: FieldValue) -> Bool {
         switch self {
         case .body, .sender, .incoming, .seq: return true

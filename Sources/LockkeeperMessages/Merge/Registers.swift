@@ -9,6 +9,8 @@ protocol RegisterField: CaseIterable, Hashable, RawRepresentable, Sendable
 where RawValue == Int, AllCases: RandomAccessCollection {
     /// The field's name in event lines.
     var name: String { get }
+    /// The field of what Lockkeeper does not know. Each of its keys is a register of its own.
+    static var extra: Self { get }
     /// Whether two values at one version contradict each other (M-3).
     func contradict(_ left: FieldValue, _ right: FieldValue) -> Bool
 }
@@ -30,6 +32,9 @@ struct Registers<Field: RegisterField>: Equatable {
     /// The fields that stand at a version which nobody but the account itself has named, as bits: what
     /// the server says at the same version takes their place, and is no conflict with them (M-4).
     private var guesses: Int64 = 0
+    /// The versions of unknown fields that stand at another one than ``Field/extra`` itself, which has the
+    /// largest of them.
+    private var keyVersions: [[UInt8]: Int64] = [:]
 
     /// What happened when fields were written.
     struct Outcome: Equatable {
@@ -54,7 +59,15 @@ struct Registers<Field: RegisterField>: Equatable {
     struct Loser: Equatable {
         let field: Field
         let version: Int64
+        /// Of an unknown field an object with it alone.
         let value: FieldValue
+
+        /// Why it is put aside.
+        var explanation: String {
+            field == .extra
+                ? "another value of an unknown field came at version \(version)"
+                : "another \(field.name) came at version \(version)"
+        }
     }
 
     /// Nothing written yet.
@@ -75,11 +88,12 @@ struct Registers<Field: RegisterField>: Equatable {
         self.values = values
         versions = Array(repeating: version, count: values.count)
         guard let exceptions else { return }
-        for (exception, mask) in try Self.decode(exceptions) {
+        for (exception, mask, keys) in try Self.decode(exceptions) {
             if exception == Self.guessed {
                 guesses = mask
                 continue
             }
+            for key in keys { keyVersions[key] = exception }
             for field in Field.allCases where mask & field.bit != 0 {
                 versions[field.rawValue] = exception
             }
@@ -89,6 +103,7 @@ struct Registers<Field: RegisterField>: Equatable {
     /// Whether the same is written. The version of an absent field means nothing.
     static func == (left: Self, right: Self) -> Bool {
         left.values == right.values && left.guesses == right.guesses
+            && left.keyVersions == right.keyVersions
             && Field.allCases.allSatisfy {
                 left[$0] == nil || left.version(of: $0) == right.version(of: $0)
             }
@@ -114,7 +129,21 @@ struct Registers<Field: RegisterField>: Equatable {
     /// The distinct versions of the fields that are present, ascending.
     var presentVersions: [Int64] {
         let present = Field.allCases.filter { self[$0] != nil }
-        return Set(present.map { version(of: $0) }).sorted()
+        return Set(present.map { version(of: $0) }).union(keyVersions.values).sorted()
+    }
+
+    /// The unknown fields with their versions.
+    private var extra: ExtraRegisters {
+        ExtraRegisters(
+            bytes(.extra),
+            version: version(of: .extra),
+            exceptions: keyVersions
+        )
+    }
+
+    /// The unknown fields that stand at a version.
+    func extra(at version: Int64) -> [ExtraFields.Member] {
+        self[.extra] == nil ? [] : extra.members(at: version)
     }
 
     /// Writes a field at a version.
@@ -128,6 +157,7 @@ struct Registers<Field: RegisterField>: Equatable {
         into outcome: inout Outcome
     ) {
         let index = field.rawValue
+        if field == .extra { return write(extra: value, at: version, &outcome) }
         guard let present = values[index] else {
             return put(value, field, at: version, isGuess, &outcome)
         }
@@ -155,6 +185,38 @@ struct Registers<Field: RegisterField>: Equatable {
         }
     }
 
+    /// Writes unknown fields. No change of the account's own has any, so that none is a guess.
+    private mutating func write(
+        extra value: FieldValue,
+        at version: Int64,
+        _ outcome: inout Outcome
+    ) {
+        guard case .text(let object) = value else { return }
+        // Nearly always there is nothing yet, or the same came again.
+        guard let present = values[Field.extra.rawValue] else {
+            return put(value, .extra, at: version, false, &outcome)
+        }
+        if present == value, versions[Field.extra.rawValue] == version, keyVersions.isEmpty {
+            return
+        }
+        var extra = extra
+        let written = extra.write(object, at: version)
+        if written.changed {
+            set(extra)
+            outcome.changed = true
+        }
+        if written.wasOlder { outcome.wasOlder = true }
+        outcome.losers += written.losers.map {
+            Loser(field: .extra, version: version, value: .text($0))
+        }
+    }
+
+    private mutating func set(_ extra: ExtraRegisters) {
+        values[Field.extra.rawValue] = extra.object.map(FieldValue.text)
+        versions[Field.extra.rawValue] = extra.version
+        keyVersions = extra.exceptions
+    }
+
     private mutating func put(
         _ value: FieldValue,
         _ field: Field,
@@ -176,6 +238,12 @@ struct Registers<Field: RegisterField>: Equatable {
         by value: FieldValue,
         at version: Int64
     ) -> FieldValue? {
+        if field == .extra, case .text(let object) = value {
+            var extra = extra
+            guard let stood = extra.replace(by: object, at: version) else { return nil }
+            set(extra)
+            return .text(stood)
+        }
         guard let stood = self[field], self.version(of: field) == version else { return nil }
         values[field.rawValue] = value
         return stood
@@ -187,6 +255,7 @@ struct Registers<Field: RegisterField>: Equatable {
             values[field.rawValue] = nil
             versions[field.rawValue] = 0
             guesses &= ~field.bit
+            if field == .extra { keyVersions = [:] }
         }
     }
 
@@ -195,8 +264,8 @@ struct Registers<Field: RegisterField>: Equatable {
     private static var guessed: Int64 { -1 }
 
     /// The versions that differ from ``version``, as the column `registers` stores them:
-    /// `[[version,mask],…]`, ascending; `nil` where there is none. -1 in a version's place: these are
-    /// guessed.
+    /// `[[version,mask,key,…],…]`, ascending; `nil` where there is none. The keys are those of unknown
+    /// fields. -1 in a version's place: these are guessed.
     var exceptions: [UInt8]? {
         let largest = version
         var masks: [Int64: Int64] = guesses == 0 ? [:] : [Self.guessed: guesses]
@@ -204,28 +273,44 @@ struct Registers<Field: RegisterField>: Equatable {
             let version = version(of: field)
             if version != largest { masks[version, default: 0] |= field.bit }
         }
+        for version in keyVersions.values { masks[version, default: 0] |= 0 }
         guard !masks.isEmpty else { return nil }
-        let pairs = masks.sorted { $0.key < $1.key }.map { "[\($0.key),\($0.value)]" }
-        return Array("[\(pairs.joined(separator: ","))]".utf8)
+        var writer = JSONWriter()
+        writer.beginArray()
+        for (version, mask) in masks.sorted(by: { $0.key < $1.key }) {
+            writer.beginArray()
+            writer.integer(version)
+            writer.integer(mask)
+            let keys = keyVersions.filter { $0.value == version }.keys
+            for key in keys.sorted(by: { $0.lexicographicallyPrecedes($1) }) {
+                writer.string(utf8: key)
+            }
+            writer.endArray()
+        }
+        writer.endArray()
+        return writer.bytes
     }
 
-    private static func decode(
-        _ exceptions: [UInt8]
-    ) throws(DamagedRegisters) -> [(version: Int64, mask: Int64)] {
+    private typealias Exception = (version: Int64, mask: Int64, keys: [[UInt8]])
+
+    private static func decode(_ exceptions: [UInt8]) throws(DamagedRegisters) -> [Exception] {
         do {
             return try exceptions.withUnsafeBytes { bytes in
                 var scanner = JSONScanner(bytes)
-                var pairs: [(version: Int64, mask: Int64)] = []
+                var found: [Exception] = []
                 try scanner.beginArray()
                 while try scanner.nextElement() {
-                    var numbers: [Int64] = []
                     try scanner.beginArray()
-                    while try scanner.nextElement() { numbers.append(try scanner.readInteger()) }
-                    guard numbers.count == 2 else { throw DamagedRegisters() }
-                    pairs.append((numbers[0], numbers[1]))
+                    guard try scanner.nextElement() else { throw DamagedRegisters() }
+                    let version = try scanner.readInteger()
+                    guard try scanner.nextElement() else { throw DamagedRegisters() }
+                    let mask = try scanner.readInteger()
+                    var keys: [[UInt8]] = []
+                    while try scanner.nextElement() { keys.append(try scanner.readStringBytes()) }
+                    found.append((version, mask, keys))
                 }
                 try scanner.finish()
-                return pairs
+                return found
             }
         } catch {
             throw DamagedRegisters()
@@ -291,8 +376,6 @@ extension Registers {
     /// An instant.
     func instant(_ field: Field) -> Timestamp? { integer(field).map(Timestamp.init(stored:)) }
 
-    /// Unknown fields.
-    func extra(_ field: Field) -> ExtraFields? { bytes(field).map(ExtraFields.init(canonical:)) }
 }
 
 /// Thrown when a row's `registers` column holds something that this program never writes.

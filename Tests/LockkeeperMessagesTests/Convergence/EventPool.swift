@@ -137,7 +137,7 @@ struct EventPool: CustomStringConvertible {
         event.mentionsMe = maybe([true, false], &generator)
         event.mentions = maybe([[], ["me"], ["bob", "me"]], &generator)
         event.attachments = maybe(attachments, &generator)
-        event.extra = maybe(extras, &generator)
+        event.extra = maybe(messageExtras, &generator)
         return .message(event)
     }
 
@@ -152,7 +152,7 @@ struct EventPool: CustomStringConvertible {
         event.editedAt = maybe([instant(5), instant(6)], &generator)
         event.mentionsMe = maybe([true, false], &generator)
         event.attachments = maybe(attachments, &generator)
-        event.extra = maybe(extras, &generator)
+        event.extra = maybe(editExtras, &generator)
         return .edit(event)
     }
 
@@ -289,7 +289,20 @@ struct EventPool: CustomStringConvertible {
 
     private static let attachments = ["[]", #"[{"id":"a"}]"#, #"[{"id":"a","url":"1"}]"#]
         .compactMap { try? Attachments($0) }
-    private static let extras = [#"{"x":1}"#, #"{"y":[1]}"#].compactMap { try? ExtraFields($0) }
+    /// Unknown fields: some keys with several values, so that they meet at equal and other versions, and
+    /// such as have the name of a field of another event.
+    private static let extras = fields(
+        #"{"x":1}"#,
+        #"{"x":2}"#,
+        #"{"x":1,"y":[1]}"#,
+        #"{"y":null}"#
+    )
+    private static let messageExtras = extras + fields(#"{"by":"eve","x":3}"#)
+    private static let editExtras = extras + fields(#"{"kind":"odd","z":0}"#)
+
+    private static func fields(_ objects: String...) -> [ExtraFields] {
+        objects.compactMap { try? ExtraFields($0) }
+    }
 
     private static func time(_ generator: inout SeededGenerator) -> Timestamp {
         instant(.random(in: 1...3, using: &generator))

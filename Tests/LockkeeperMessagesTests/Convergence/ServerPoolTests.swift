@@ -86,13 +86,21 @@ struct ServerPoolTests {
             shown: ["m1:text"]
         ),
         Pool(
-            "attachment addresses that are signed again, and unknown fields that differ",
+            "attachment addresses that are signed again",
             ["1", "2", "3"].compactMap { number in
                 try? message("m1", seq: 1) {
                     $0.attachments = try Attachments(#"[{"id":"a","url":"\#(number)"}]"#)
-                    $0.extra = try ExtraFields(#"{"x":\#(number)}"#)
                 }
             },
+            shown: ["m1:text"]
+        ),
+        Pool(
+            "unknown fields of a message, of its edits, and another value at one version",
+            [
+                unknown(#"{"x":1,"y":1}"#), unknown(#"{"x":2}"#),
+                unknown(#"{"y":2,"z":2}"#, editedAt: 2), unknown(#"{"x":3}"#, editedAt: 3),
+                unknown(#"{"z":1}"#, editedAt: 2),
+            ].compactMap { $0 },
             shown: ["m1:text"]
         ),
         Pool(
@@ -190,6 +198,13 @@ struct ServerPoolTests {
             shown: ["m1:original"]
         ),
     ]
+
+    /// A message, or an edit of a version, of which Lockkeeper knows not all fields.
+    private static func unknown(_ fields: String, editedAt version: Int64? = nil) -> Event? {
+        guard let extra = try? ExtraFields(fields) else { return nil }
+        guard let version else { return message("m1", seq: 1) { $0.extra = extra } }
+        return edit("m1", version: version) { $0.extra = extra }
+    }
 
     private static func recalled(by person: PersonID) -> Event {
         .recall(RecallEvent(conversation: "c", id: "m1", version: 2, recaller: person))

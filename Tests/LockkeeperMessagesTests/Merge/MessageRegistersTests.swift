@@ -81,7 +81,9 @@ struct MessageRegistersTests {
         arguments: MessageField.allCases
     )
     func conflicts(field: MessageField) {
-        let contested: Set<MessageField> = [.body, .sender, .incoming, .seq, .attachments]
+        let contested: Set<MessageField> = [
+            .body, .sender, .incoming, .seq, .attachments, .extra,
+        ]
         let values = Self.values(of: field)
         for pair in [values, values.reversed()] {
             var registers = Registers<MessageField>()
@@ -150,7 +152,10 @@ struct MessageRegistersTests {
 
     @Test(
         "exceptions that no program wrote are told apart from none",
-        arguments: ["", "[", "[1,2]", "[[1]]", "[[1,2,3]]", #"[["1",2]]"#, "[[1,2]]x", "null"]
+        arguments: [
+            "", "[", "[1,2]", "[[1]]", "[[1,2,3]]", #"[[1,2,"x",3]]"#, #"[["1",2]]"#, "[[1,2]]x",
+            "null",
+        ]
     )
     func damaged(text: String) {
         let values = [FieldValue?](repeating: nil, count: MessageField.allCases.count)
@@ -182,6 +187,7 @@ struct MessageRegistersTests {
             [.integer(0), .integer(1)]
         case .attachments:
             [.text(Array(#"[{"id":"a"}]"#.utf8)), .text(Array(#"[{"id":"b"}]"#.utf8))]
+        case .extra: [.text(Array(#"{"x":1}"#.utf8)), .text(Array(#"{"x":2}"#.utf8))]
         // One is the beginning of the other, and a byte above 127 sorts after ASCII.
         default: [.text(Array("a".utf8)), .text(Array("aé".utf8))]
         }
