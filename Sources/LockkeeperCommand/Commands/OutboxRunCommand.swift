@@ -15,14 +15,16 @@ struct OutboxRunCommand: Command {
           {"id":"m17","seq":181,"server_at":"2026-01-01T00:00:00Z"}   the server has the message
           {} or {"version":3}                    the server has what is no message, an edit for
                                                  example at that version
-          {"failed":"no route"}                  not done; tried again after a growing while, at
-                                                 least "retry_after_ms", which counts up to an hour
+          {"failed":"no route"}                  not done; tried again after a while that grows. With
+                                                 "retry_after_ms":N not before N ms, an hour at most
           {"refused":"too long"}                 never; parked, and the next goes on
 
-        An answer that cannot be true, because another message has the id or the place, confirms
-        nothing: the item stays as unknown and 'outbox list' says why. "overtaken" says that the server
-        has it and that another version, which it has told of, stands. Without an answer exit code 75
-        means "not done, try again"; any other end leaves the outcome unknown. A message of unknown
+        An answer that cannot be true, because another message has the id or the place, or because it
+        is about another one, confirms nothing: the item stays as unknown and 'outbox list' says why.
+        "overtaken" says that the server has it and that another version, which it has told of, stands.
+        Without an answer exit code 75 means "not done, try again"; any other end leaves the outcome
+        unknown. Where COMMAND cannot be started no attempt counts, and the run ends with code 69; so it
+        does where COMMAND ends with 126 or 127, as a shell does that finds no program. A message of unknown
         outcome is repeated only where the account's server refuses doubles ('account add
         --refuses-doubles'), else 'outbox retry' or 'outbox cancel' decide.
 

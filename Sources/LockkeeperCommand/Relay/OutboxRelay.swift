@@ -63,6 +63,9 @@ struct RelayedItem: ~Copyable, RelayedThing {
         case .none(let reason):
             try await claim.leaveUnanswered(because: reason)
             return RelayOutcome("unanswered", reason)
+        case .notStarted(let reason):
+            try await claim.leaveUnstarted(because: reason)
+            return RelayOutcome("unanswered", reason)
         }
     }
 
@@ -112,6 +115,10 @@ struct RelayedEffect: ~Copyable, RelayedThing {
             return RelayOutcome("refused", reason)
         case .none(let reason):
             try await claim.leaveUnanswered(because: reason)
+            return RelayOutcome("unanswered", reason)
+        case .notStarted(let reason):
+            // Shown twice it is one notification still.
+            try await claim.giveBack()
             return RelayOutcome("unanswered", reason)
         }
     }

@@ -167,12 +167,24 @@ final class Relay: Sendable {
             )
         }
         guard context.options.isJSON else {
-            return try context.console.print("\(title)\t\(outcome.word)")
+            try context.console.print("\(title)\t\(outcome.word)")
+            return try expectStarted(answer)
         }
         name.member("outcome", outcome.word)
         name.endObject()
         name.endLine()
         try context.console.write(name.bytes)
+        try expectStarted(answer)
+    }
+
+    /// The next thing would be answered alike, and each would be one more that nobody knows of.
+    private func expectStarted(_ answer: RelayAnswer) throws(CommandError) {
+        guard case .notStarted(let reason) = answer else { return }
+        throw CommandError(
+            "no-program",
+            .unavailable,
+            "\(terminalText(words[0])) seems not to start: \(reason). Nothing else was told to anybody."
+        )
     }
 
     private var isEnding: Bool { state.withLock { $0.isEnding } }

@@ -13,6 +13,8 @@ enum RelayAnswer: Sendable, Hashable {
     case refused(String)
     /// Nobody knows; why there is no answer.
     case none(String)
+    /// As far as one can see the program could not be started; how it ended.
+    case notStarted(String)
 
     /// Reads an ending: the answer line where there is one, whatever the exit code; else the exit code
     /// 75, "try again", which says that nothing was done. Everything else is no answer.
@@ -25,6 +27,10 @@ enum RelayAnswer: Sendable, Hashable {
             }
         } else if ending.status == .exited(ExitCode.tryAgain.rawValue) {
             self = .failed("the program asked to be called again", retryAfter: nil)
+        } else if ending.status == .exited(126) || ending.status == .exited(127) {
+            // So a shell, `env` and their like say that they could not start a program. A script may end
+            // so too, after it has told somebody.
+            self = .notStarted("the program gave no answer and \(ending.status.sentence)")
         } else if ending.wasTooSlow {
             self = .none("the program took too long")
         } else {

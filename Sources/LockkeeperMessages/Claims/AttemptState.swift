@@ -23,8 +23,8 @@ import LockkeeperPlatform
 /// - `parked`: it was refused for good, or failed too often. Only a person moves it.
 ///
 /// `attempt` is the fence: whoever answers an attempt says which, and an answer to an older one
-/// changes nothing. It never goes back, so that a claimer who lost his claim while his process was
-/// suspended cannot speak for the next one.
+/// changes nothing. A number is given again only where its claimer has said that he did nothing, so that
+/// one who lost his claim while his process was suspended cannot speak for the next one.
 struct AttemptState: Sendable, Hashable {
     /// Where it stands. The raw values are stored.
     enum Phase: Int64, Sendable, Hashable {
@@ -193,6 +193,8 @@ struct AttemptState: Sendable, Hashable {
         guard isCurrent(number) else { return false }
         phase = .waiting
         retry = nil
+        // The next attempt is no repetition of this one.
+        attempt -= 1
         return true
     }
 

@@ -110,6 +110,16 @@ public struct OutboxClaim: ~Copyable, Sendable {
         try await store.settle(item, .unanswered(reason, repeats: store.repeats(item.act)))
     }
 
+    /// Whoever was to tell the server says that it could not be started. Nobody can check that: the attempt
+    /// counts for nothing where a repetition does no harm, else its outcome is unknown.
+    ///
+    /// - Parameter reason: why, for people.
+    package consuming func leaveUnstarted(because reason: String) async throws {
+        let answer: AttemptAnswer =
+            store.repeats(item.act) ? .notMade : .unanswered(reason, repeats: false)
+        try await store.settle(item, answer)
+    }
+
     /// The attempt was not made: there is no network, or the process is about to end. Nothing is
     /// counted.
     public consuming func giveBack() async throws {

@@ -151,6 +151,8 @@ struct AttemptStateTests {
             #expect(isBack)
         }
         #expect(state.failureCount == 0 && state.unansweredCount == 0 && state.phase == .waiting)
+        // Whoever is told next is not told of a repetition.
+        #expect(state.attempt == 0)
     }
 
     @Test("by hand nothing happens to what somebody is at, and everything to what nobody is")
