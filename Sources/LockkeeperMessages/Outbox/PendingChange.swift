@@ -39,7 +39,7 @@ extension StoredMessage {
 extension LastMessage {
     /// The beginning of the text as the account wants it, as ``StoredMessage/wantedBody`` has the whole.
     public var wantedPreview: String? {
-        guard let pendingChange, pendingChange.state != .parked else { return preview }
+        guard let pendingChange, pendingChange.state.isOnItsWay else { return preview }
         switch pendingChange.change {
         case .edit(let text):
             let wanted = MessagePreview(of: text)
