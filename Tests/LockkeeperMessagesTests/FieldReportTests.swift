@@ -160,4 +160,22 @@ struct FieldReportTests {
             }
         }
     }
+
+    @Test("B69: what is deleted is the id: its text comes under another one, and it never again")
+    func sentAgainAfterDeletion() async throws {
+        try await withAccount { account in
+            let store = account.messages
+            try await store.ingest([message("m1", seq: 1, "hello")])
+            try await store.delete("m1", in: "c")
+            #expect(try await store.shown() == [])
+            let again = try await store.ingest([message("m2", seq: 2, "hello")])
+            #expect(again.outcomes == counts(inserted: 1))
+            // Redelivered, at a newer version, or by a push: it stays away, on every device alike.
+            try await store.ingest([
+                message("m1", seq: 1, "hello"), message("m1", seq: 1, "hello", version: 2),
+                message("m1", seq: nil, "hello", version: 0),
+            ])
+            #expect(try await store.shown() == ["m2:hello"])
+        }
+    }
 }

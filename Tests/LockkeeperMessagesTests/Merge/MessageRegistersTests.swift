@@ -55,6 +55,7 @@ struct MessageRegistersTests {
             var shuffled = Registers<MessageField>()
             for write in (writes + writes).shuffled(using: &generator) { shuffled.write(write) }
             #expect(straight.present == shuffled.present, "seed \(seed): \(writes)")
+            #expect(straight == shuffled, "seed \(seed): \(writes)")
             // Through the store and back in the middle: what is stored is all that counts.
             var restored = Registers<MessageField>()
             for write in writes {
@@ -62,6 +63,7 @@ struct MessageRegistersTests {
                 restored = try restored.storedAndRead()
             }
             #expect(straight.present == restored.present, "seed \(seed): \(writes)")
+            #expect(straight == restored, "seed \(seed): \(writes)")
         }
     }
 
@@ -198,11 +200,17 @@ struct MessageRegistersTests {
     }
 
     private static func randomWrite(_ generator: inout SeededGenerator) -> Write {
-        let field = MessageField.allCases.randomElement(using: &generator) ?? .body
+        // A third of them unknown fields.
+        let fields = MessageField.allCases + Array(repeating: .extra, count: 8)
+        let field = fields.randomElement(using: &generator) ?? .body
+        // Each key of what is unknown is a register of its own.
+        let objects = [#"{"x":1}"#, #"{"x":2,"y":1}"#, #"{"y":2}"#, #"{"a":0,"y":1}"#]
+        let values =
+            field == .extra ? objects.map { .text(Array($0.utf8)) } : values(of: field)
         return Write(
             field: field,
             version: .random(in: 0...3, using: &generator),
-            value: values(of: field).randomElement(using: &generator) ?? .integer(0)
+            value: values.randomElement(using: &generator) ?? .integer(0)
         )
     }
 
