@@ -239,7 +239,7 @@ extension LockkeeperError {
             .quarantineFull,
             subject: "quarantine",
             explanation:
-                "\(count) items of \(byteCount) bytes are put aside, which is all that may be",
+                "as much is put aside as may be: \(counted(Int(count), "item")) of \(byteCount) bytes",
             answer: .fixEnvironment,
             remedy: "Look at what was put aside, drop what nobody needs, and ingest again."
         )

@@ -10,11 +10,11 @@ public struct StoredMessage: Sendable, Hashable, Identifiable {
     /// Its place in the conversation; `nil` for a provisional one, which stands at the end.
     public let sequence: Int64?
     /// Who sent it; `nil` while only edits or a recall of it are known.
-    public let sender: PersonID?
+    public internal(set) var sender: PersonID?
     /// When it says it was sent. Order does not depend on it.
-    public let sentAt: Timestamp?
+    public internal(set) var sentAt: Timestamp?
     /// When the server took it.
-    public let serverAt: Timestamp?
+    public internal(set) var serverAt: Timestamp?
     /// Its text; `nil` once it was recalled, deleted, cleared or has expired. Bytes that are not UTF-8 are shown as replacement
     /// characters.
     public internal(set) var body: String?
@@ -24,7 +24,7 @@ public struct StoredMessage: Sendable, Hashable, Identifiable {
     /// The largest version that wrote something.
     public let version: Int64
     /// What it is: "text" unless its sender says otherwise.
-    public let kind: String
+    public internal(set) var kind: String
     /// Whether somebody else sent it.
     public let isIncoming: Bool
     /// Whether it was recalled.
@@ -32,11 +32,11 @@ public struct StoredMessage: Sendable, Hashable, Identifiable {
     /// Whether it was deleted, lies below a clear or has expired: only its id and place are left.
     public internal(set) var isGone: Bool
     /// When it was last edited, where an edit says so.
-    public let editedAt: Timestamp?
+    public internal(set) var editedAt: Timestamp?
     /// The message that it answers.
-    public let replyTo: MessageID?
+    public internal(set) var replyTo: MessageID?
     /// The id that the sending client gave it.
-    public let clientID: ClientID?
+    public internal(set) var clientID: ClientID?
     /// Its attachments as a JSON array.
     public internal(set) var attachments: String?
     /// Fields that this program does not know, as a JSON object.
@@ -62,7 +62,7 @@ public struct StoredMessage: Sendable, Hashable, Identifiable {
         isDamaged =
             !(row.withBytes(5, isUTF8) && row.withBytes(0, isUTF8) && row.withBytes(2, isUTF8))
         version = max(row.int64(6), row.int64(15))
-        kind = row.isNull(7) ? "text" : row.string(7)
+        kind = row.isNull(7) ? Self.kindDefault : row.string(7)
         if let incoming = row.optionalInt64(8) {
             isIncoming = incoming != 0
         } else {
@@ -79,6 +79,8 @@ public struct StoredMessage: Sendable, Hashable, Identifiable {
         expiresAt = row.optionalInt64(16).map(Timestamp.init(stored:))
     }
 
+    private static let kindDefault = "text"
+
     /// Whether its time is over.
     func hasExpired(at now: Int64) -> Bool {
         expiresAt.map { $0.millisecondsSince1970 <= now } ?? false
@@ -92,6 +94,9 @@ public struct StoredMessage: Sendable, Hashable, Identifiable {
         seen.body = nil
         seen.attachments = nil
         seen.extra = nil
+        // What was removed has none of these either.
+        (seen.sender, seen.sentAt, seen.serverAt, seen.kind) = (nil, nil, nil, Self.kindDefault)
+        (seen.editedAt, seen.replyTo, seen.clientID, seen.pendingChange) = (nil, nil, nil, nil)
         return seen
     }
 }

@@ -18,6 +18,14 @@ struct OutboxRunTests {
         }
     }
 
+    /// Runs the outbox with a program.
+    private func tell(
+        _ workspace: TestWorkspace,
+        _ words: [String]
+    ) async throws -> CommandRunner.Result {
+        try await CommandRunner.run(["outbox", "run", "--root", workspace.root, "--"] + words)
+    }
+
     private func isGone(_ pid: Int32) -> Bool {
         guard let stat = try? String(contentsOfFile: "/proc/\(pid)/stat", encoding: .utf8) else {
             return true
@@ -194,6 +202,44 @@ struct OutboxRunTests {
         let export = try await workspace.run(["export"])
         #expect(export.lines == [] && export.status == .exited(0))
         #expect(export.errorText.contains("2 items of the outbox"), "\(export.errorText)")
+        #expect(try await workspace.run(["outbox", "cancel", "2"]).status == .exited(0))
+        let one = try await workspace.run(["export"])
+        #expect(one.errorText.contains("1 item of the outbox"), "\(one.errorText)")
+        // Sent again it stays cancelled, and says so.
+        let again = try await workspace.run(["send", "c", "text k2", "--client-id", "k2"])
+        let receipt = try PrintedObject(try #require(again.lines.first))
+        #expect(receipt.int("new") == 0 && receipt.int("cancelled") == 1)
+    }
+
+    // What is not there is no attempt, however often it is tried.
+    @Test("a program that cannot be started parks nothing and is told of no repetition")
+    func notStarted() async throws {
+        let workspace = try await workspace(["--refuses-doubles"])
+        try await send(workspace, "k1", "k2")
+        for words in [["/nonexistent"], ["/usr/bin/env", "no-such-program"]] {
+            for _ in 0..<6 {
+                let run = try await tell(workspace, words)
+                #expect(run.status == .exited(69), "\(run.errorText)")
+                #expect(run.errorText.contains("start"), "\(run.errorText)")
+            }
+        }
+        let listed = try await workspace.run(["outbox", "list"]).lines
+        #expect(listed == ["1\tsend\tc\twaiting\t0", "2\tsend\tc\twaiting\t0"], "\(listed)")
+        let script = try RelayScript(in: workspace.folder, root: workspace.root)
+        #expect(try await script.run().status == .exited(0))
+        let entries = try script.log()
+        #expect(entries.filter(\.isStart).allSatisfy { $0.line.contains(#""repeated":false"#) })
+        #expect(entries.filter(\.isStart).count == 2)
+    }
+
+    @Test("where doubles are not refused nobody knows, and the run ends with the first")
+    func perhapsNotStarted() async throws {
+        let workspace = try await workspace()
+        try await send(workspace, "k1", "k2")
+        let run = try await tell(workspace, ["/usr/bin/env", "no-such-program"])
+        #expect(run.status == .exited(69), "\(run.errorText)")
+        let listed = try await workspace.run(["outbox", "list"]).lines
+        #expect(listed.map { $0.split(separator: "\t")[3] } == ["unknown", "waiting"], "\(listed)")
     }
 
     @Test("an effect that was refused is handed out again, or dropped, by its number")

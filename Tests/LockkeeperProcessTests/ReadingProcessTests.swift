@@ -156,7 +156,40 @@ struct ReadingProcessTests {
         let recalled = try await workspace.run(["message", "c", "m2", "--json"])
         #expect(try PrintedObject(try #require(recalled.lines.first)).int("recalled") == 1)
         #expect(try await workspace.run(["message", "c", "m77"]).status == .exited(64))
+        // Deleted, cleared and over are alike: the place is left.
+        #expect(try await workspace.run(["delete", "c", "m4"]).status == .exited(0))
+        _ = try await workspace.ingest(
+            #"{"conversation":"c","id":"over","seq":91,"sender":"u2","sent_at":"2026-01-01T00:00:00Z","#
+                + #""body":"secret","kind":"poll","version":3,"expires_at":"2026-01-02T00:00:00Z","#
+                + #""client_id":"k","reply_to":"m1","mentions":["me"]}"#
+        )
+        for (id, seq) in [("m4", 40), ("over", 91)] {
+            let gone = try await workspace.run(["message", "c", id])
+            #expect(gone.lines == ["\(seq)\t-\t?: (gone)"], "\(gone.lines)")
+            let json = try await workspace.run(["message", "c", id, "--json"])
+            let object = try PrintedObject(try #require(json.lines.first))
+            #expect(object.int("gone") == 1 && object.int("seq") == seq)
+            for field in ["client_id", "reply_to"] { #expect(!object.has(field), "\(json.lines)") }
+            #expect(object.string("body") == nil && object.string("sender") == nil)
+        }
         #expect(try await workspace.run(["message", "c"]).status == .exited(64))
+    }
+
+    @Test("what cannot be meant is refused, and makes nothing: no text, no such conversation")
+    func mistyped() async throws {
+        let workspace = try await workspace()
+        for words in [
+            ["search", ""], ["search", " "], ["search", "text", "--conversation", "typo"],
+            ["read", "typo", "0"], ["timeline", "typo"],
+        ] {
+            let refused = try await workspace.run(words)
+            #expect(refused.status == .exited(64), "\(words): \(refused.errorText)")
+        }
+        #expect(try await workspace.run(["conversations"]).lines.count == 1)
+        // A line of spaces is an empty one.
+        let ingested = try await workspace.ingest("  \n\t\r\n")
+        #expect(ingested.status == .exited(0), "\(ingested.errorText)")
+        #expect(try ingested.summary.int("unreadable") == 0)
     }
 
     @Test("who has put what on a message is shown with it")

@@ -38,8 +38,9 @@ struct ExportCommand: Command {
             let count = try await messages.outbox().count
             if count > 0 {
                 console.note(
-                    "lockkeeper: \(count) items of the outbox are no part of the export, because the"
-                        + " server has not confirmed them: 'lockkeeper outbox list --json' writes them"
+                    "lockkeeper: no part of the export, because the server has not confirmed it:"
+                        + " \(counted(count, "item")) of the outbox; 'lockkeeper outbox list --json'"
+                        + " writes them"
                 )
             }
         }

@@ -8,7 +8,8 @@ struct MessageCommand: Command {
     static let summary = "show one message, whatever became of it"
     static let details = """
         Shows what is known of a message, whether it is shown, waits for its seq and sender, or was
-        recalled or deleted, and below it what people have put on it. It reads a retired account too.
+        recalled, and below it what people have put on it. One that was deleted or cleared, or whose time
+        is over, is "(gone)": its id and place are left. It reads a retired account too.
 
           lockkeeper message room-7 m181 --json
         """

@@ -8,9 +8,11 @@ enum MessageOutput {
         let seq = message.sequence.map(String.init) ?? "-"
         let time = message.sentAt?.description ?? "-"
         let sender = message.sender.map { terminalID($0.description) } ?? "?"
+        // Deleted, cleared and expired look alike: what it was is nobody's business any more.
         var text =
-            message.isRecalled ? "(recalled)" : terminalText(message.body ?? "")
-        if message.editedAt != nil || message.version > 1, !message.isRecalled {
+            message.isGone
+            ? "(gone)" : message.isRecalled ? "(recalled)" : terminalText(message.body ?? "")
+        if message.editedAt != nil || message.version > 1, !message.isRecalled, !message.isGone {
             text += " (edited)"
         }
         if message.isDamaged { text += " (damaged)" }
@@ -110,6 +112,7 @@ enum MessageOutput {
         writer.member("kind", message.kind)
         writer.member("incoming", message.isIncoming)
         writer.member("recalled", message.isRecalled)
+        if message.isGone { writer.member("gone", true) }
         if message.isDamaged { writer.member("damaged", true) }
         if let pending = message.pendingChange { write(pending, into: &writer) }
         if let editedAt = message.editedAt { writer.member("edited_at", editedAt) }

@@ -30,7 +30,7 @@ struct SearchCommand: Command {
 
     init(_ arguments: inout Arguments) throws(UsageError) {
         query = SearchQuery(
-            try arguments.positional("TEXT"),
+            try Self.text(&arguments),
             match: arguments.flag("phrase") ? .phrase : .words,
             conversation: try arguments.identifier("conversation"),
             sender: try arguments.identifier("sender"),
@@ -40,8 +40,22 @@ struct SearchCommand: Command {
         limit = try arguments.integer("limit", in: 1...10_000) ?? 50
     }
 
+    /// What is looked for. Nothing is in every message, so that nobody means it.
+    private static func text(_ arguments: inout Arguments) throws(UsageError) -> String {
+        let text = try arguments.positional("TEXT")
+        guard text.contains(where: { !$0.isWhitespace }) else {
+            throw UsageError("TEXT is empty. Say what to look for.")
+        }
+        return text
+    }
+
     func run(in context: CommandContext) async throws -> ExitCode {
         try await context.reading { messages in
+            if let conversation = query.conversation,
+                try await messages.conversation(conversation) == nil
+            {
+                throw CommandError.unknownConversation(conversation)
+            }
             for hit in try await messages.search(query, limit: limit) {
                 guard context.options.isJSON else {
                     try context.console.print(MessageOutput.line(hit))

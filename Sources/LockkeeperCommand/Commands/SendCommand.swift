@@ -12,7 +12,10 @@ struct SendCommand: Command {
         conversation until the server has it: 'outbox run' tells the server. Prints its client id. Sent
         again under a client id that is known, nothing happens, so that a script which is not sure
         whether it has sent a message may send it again; another message under it is refused with code
-        73.
+        73. Known are the last 10 000 messages of the account's own, from other devices too, and after
+        'restore' those sent before it, where the replaced database could be read. One that was taken out
+        with 'outbox cancel' stays so: "cancelled" says that it is not sent, and another client id sends
+        it.
 
           lockkeeper send room-7 'see you at six' --client-id note-4711
         """
@@ -43,6 +46,7 @@ struct SendCommand: Command {
                 writer.member("client_id", receipt.clientID)
                 writer.member("item", receipt.item)
                 writer.member("new", receipt.isNew)
+                if receipt.isCancelled { writer.member("cancelled", true) }
                 if let message = receipt.message { writer.member("message", message) }
                 writer.endObject()
             }

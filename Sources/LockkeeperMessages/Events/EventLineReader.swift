@@ -4,7 +4,7 @@ public import LockkeeperDomain
 /// Cuts a stream of bytes into event lines, with flat memory.
 ///
 /// Lines end at byte 10. A carriage return before it and a byte-order mark at the very start of the
-/// stream are cut off, a missing last line end is no matter, empty lines are counted and passed
+/// stream are cut off, a missing last line end is no matter, empty lines, also of spaces, are counted and passed
 /// over. A line longer than the bound is handed out in pieces and kept only up to
 /// ``Limits/quarantinedByteCountMax``.
 ///
@@ -130,7 +130,7 @@ public struct EventLineReader {
         if line.count > byteCountMax {
             // With its carriage return, as where the end came too late to know it for one.
             try beginOverlong(bytes, take: take)
-        } else if !line.isEmpty {
+        } else if !line.allSatisfy(Self.isSpace) {
             try take(.line(number: lineNumber, bytes: line))
         }
     }
@@ -159,6 +159,9 @@ public struct EventLineReader {
         guard lineNumber == 1, bytes.starts(with: Self.byteOrderMark) else { return bytes }
         return UnsafeRawBufferPointer(rebasing: bytes.dropFirst(Self.byteOrderMark.count))
     }
+
+    /// A line of nothing but spaces and tabs is an empty one. Any other is left at its first byte.
+    private static func isSpace(_ byte: UInt8) -> Bool { byte == 0x20 || byte == 0x09 }
 
     private func lineEnd(in bytes: UnsafeRawBufferPointer) -> Int? {
         guard let start = bytes.baseAddress, let end = memchr(start, 10, bytes.count) else {

@@ -15,9 +15,9 @@ extension MessageStore {
         in conversation: ConversationID,
         on connection: Connection
     ) throws {
-        guard sequence > 0 else { return }
+        if sequence == 0, try ConversationRow.find(conversation, in: connection) != nil { return }
         let known = try highestKnown(in: conversation, on: connection)
-        guard sequence > known else { return }
+        guard sequence > known || sequence == 0 else { return }
         throw LockkeeperError.unusable(
             "place \(sequence)",
             known == 0
@@ -42,18 +42,28 @@ extension MessageStore {
         let row = try ConversationRow.find(conversation, in: connection)
         let table = MessageTable(connection: connection)
         if let row, try table.find(id.bytes, in: row) != nil { return }
-        if let item = try OutboxTable(connection: connection).openItem(clientID: id.bytes) {
-            throw LockkeeperError.unusable(
-                "message \(id)",
-                "is not sent yet: it is item \(item.number) of the outbox",
-                remedy: "Take it back with 'lockkeeper outbox cancel \(item.number)'."
-            )
-        }
+        if let error = try notSentYet(id, on: connection) { throw error }
         throw LockkeeperError.unusable(
             "message \(id)",
             "is not known in this conversation",
             remedy: "Name a message that the timeline shows."
         )
+    }
+
+    /// Why an act about a message that waits in the outbox, under its client id, cannot be done; `nil` for
+    /// any other message.
+    static func notSentYet(
+        _ id: MessageID,
+        on connection: Connection
+    ) throws -> LockkeeperError? {
+        let outbox = OutboxTable(connection: connection)
+        return try outbox.openItem(clientID: id.bytes).map { item in
+            .unusable(
+                "message \(id)",
+                "is not sent yet: it is item \(item.number) of the outbox",
+                remedy: "Take it back with 'lockkeeper outbox cancel \(item.number)'."
+            )
+        }
     }
 
     /// The last place that messages, ranges of history, positions or a clear have named; 0 where

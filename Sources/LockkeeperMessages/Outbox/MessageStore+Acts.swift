@@ -238,7 +238,8 @@ extension MessageStore {
             throw LockkeeperError(
                 .outboxFull,
                 subject: "account \(session.token.account)",
-                explanation: "\(rules.limits.outboxItemCountMax) items wait for the server",
+                explanation:
+                    "\(counted(rules.limits.outboxItemCountMax, "item")) wait for the server",
                 answer: .retry,
                 remedy:
                     "Let the outbox be told, or cancel items; 'lockkeeper outbox list' lists them."

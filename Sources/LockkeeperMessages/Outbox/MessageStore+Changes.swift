@@ -23,8 +23,11 @@ extension MessageStore {
         body: String
     ) async throws -> ActReceipt {
         let editedAt = Timestamp(stored: session.wallClock.milliseconds())
-        return try await change(.edit, id, in: conversation) { [self] message, open, _ in
-            guard let row = message?.row, isShown(row) else { throw notShown(id) }
+        return try await change(.edit, id, in: conversation) {
+            [self] message, open, connection in
+            guard let row = message?.row, isShown(row) else {
+                throw try notShown(id, on: connection)
+            }
             try checkAuthor(of: row, where: rules.authority.editsNeedAuthor)
             guard !open.contains(where: { $0.isLive && $0.row.act == .recall }) else {
                 throw LockkeeperError.unusable(
@@ -68,8 +71,10 @@ extension MessageStore {
         _ id: MessageID,
         in conversation: ConversationID
     ) async throws -> ActReceipt {
-        try await change(.recall, id, in: conversation) { [self] message, open, _ in
-            guard let row = message?.row, row.registers[.sender] != nil else { throw notShown(id) }
+        try await change(.recall, id, in: conversation) { [self] message, open, connection in
+            guard let row = message?.row, row.registers[.sender] != nil else {
+                throw try notShown(id, on: connection)
+            }
             try checkAuthor(of: row, where: rules.authority.recallsNeedAuthor)
             let isTold = open.contains { $0.isLive && $0.row.act == .recall }
             if row.recall != nil || isTold { return nil }
@@ -109,7 +114,9 @@ extension MessageStore {
         let own = try ownPersonNeeded()
         return try await change(.reaction, id, in: conversation) {
             [self] message, open, connection in
-            guard let message, isShown(message.row) else { throw notShown(id) }
+            guard let message, isShown(message.row) else {
+                throw try notShown(id, on: connection)
+            }
             var reaction = ReactionEvent(
                 conversation: conversation,
                 id: id,
@@ -213,8 +220,9 @@ extension MessageStore {
                 ?? true
     }
 
-    private func notShown(_ id: MessageID) -> LockkeeperError {
-        .unusable(
+    private func notShown(_ id: MessageID, on connection: Connection) throws -> LockkeeperError {
+        if let error = try Self.notSentYet(id, on: connection) { return error }
+        return .unusable(
             "message \(id)",
             "is not shown in this conversation",
             remedy: "Name a message that the timeline shows."

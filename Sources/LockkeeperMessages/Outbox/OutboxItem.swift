@@ -159,4 +159,7 @@ public struct SendReceipt: Sendable, Hashable {
     public let isNew: Bool
     /// The message's id, where it was sent already.
     public let message: MessageID?
+    /// Whether it was taken out of the outbox before anybody said that it was sent: it is not sent, also
+    /// not now. Under another client id it is.
+    public var isCancelled: Bool { !isNew && item == nil && message == nil }
 }

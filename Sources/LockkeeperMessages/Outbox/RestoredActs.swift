@@ -34,29 +34,30 @@ enum RestoredActs {
         var notes: [String] = []
         if left > 0 {
             notes.append(
-                "\(left) items that were put into the outbox after the backup was made are not in it, and"
-                    + " are told to nobody. They stand in the database that was replaced, in the"
-                    + " account's folder 'damaged'."
+                "Told to nobody: \(counted(left, "item")) that came into the outbox after the backup was"
+                    + " made. The database that was replaced has them, in the account's folder"
+                    + " 'damaged'."
             )
         }
         if heldMessages + heldChanges > 0 {
             notes.append(
-                "\(heldMessages) messages and \(heldChanges) changes that the server had not been told"
-                    + " of when the backup was made may have reached it since, and are held as unknown."
-                    + " 'lockkeeper outbox list' names them; 'outbox retry ITEM' tells one again,"
-                    + " 'outbox cancel ITEM' gives it up."
+                "Held as unknown: \(counted(heldMessages, "message")) and"
+                    + " \(counted(heldChanges, "change")) that the server had not been told of when the"
+                    + " backup was made, and that may have reached it since. 'lockkeeper outbox list'"
+                    + " names them; 'outbox retry ITEM' tells one again, 'outbox cancel ITEM' gives it"
+                    + " up."
             )
         }
         if repeated > 0 {
             notes.append(
-                "\(repeated) items of the outbox are told again as repetitions, which does no harm:"
+                "Told again as repetitions: \(counted(repeated, "item")) of the outbox. It does no harm:"
                     + " the server refuses doubles, or they say the same again."
             )
         }
         if notifications > 0 {
             notes.append(
-                "\(notifications) notifications that waited may have been shown since, and are not"
-                    + " shown again."
+                "Not shown again: \(counted(notifications, "notification")) that waited and may have been"
+                    + " shown since."
             )
         }
         return notes

@@ -37,8 +37,11 @@ struct ActCheckTests {
             await expect(.invalidInput) { try await store.markRead("typo", upTo: 1) }
             let made = try await store.conversation("typo")
             #expect(made == nil)
-            // That nothing is read can be known of any.
-            let known = try await store.markRead("new", upTo: 0)
+            await expect(.invalidInput) { try await store.markRead("typo", upTo: 0) }
+            #expect(try await store.conversations().isEmpty)
+            // That nothing is read can be known of any that is there.
+            try await store.ingest([member("bob")])
+            let known = try await store.markRead("c", upTo: 0)
             #expect(known.item != nil)
         }
     }
@@ -63,6 +66,10 @@ struct ActCheckTests {
                 try await store.delete("k1", in: "c")
             }
             #expect(error?.remedy.contains("outbox cancel \(item)") == true)
+            for act in [store.editing("k1"), store.recalling("k1"), store.reacting("k1")] {
+                let refusal = await #expect(throws: LockkeeperError.self) { try await act() }
+                #expect(refusal?.description == error?.description)
+            }
             #expect(try await store.outbox().map(\.act) == [.send])
             // What is waited for, because something was said of it, can be.
             try await store.ingest([edit("m9", version: 2, "early")])
@@ -194,6 +201,18 @@ extension MessageStore {
 
     fileprivate func reading(_ seq: Int64) -> @Sendable () async throws -> Void {
         { [self] in try await markRead("c", upTo: seq) }
+    }
+
+    fileprivate func editing(_ id: MessageID) -> @Sendable () async throws -> Void {
+        { [self] in try await edit(id, in: "c", body: "new") }
+    }
+
+    fileprivate func recalling(_ id: MessageID) -> @Sendable () async throws -> Void {
+        { [self] in try await recall(id, in: "c") }
+    }
+
+    fileprivate func reacting(_ id: MessageID) -> @Sendable () async throws -> Void {
+        { [self] in try await react("👍", to: id, in: "c") }
     }
 
     fileprivate func delivering(_ seq: Int64) -> @Sendable () async throws -> Void {

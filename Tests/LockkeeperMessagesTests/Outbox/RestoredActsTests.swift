@@ -55,7 +55,10 @@ struct RestoredActsTests {
             let path = try await backedUp(account)
             let report = try await account.app.restore("alice", from: path)
             #expect(report.notes.count == 3, "\(report.notes)")
-            #expect(report.notes[0].hasPrefix("1 messages and 2 changes"), "\(report.notes)")
+            #expect(
+                report.notes[0].hasPrefix("Held as unknown: 1 message and 2 changes"),
+                "\(report.notes)"
+            )
             #expect(report.notes[0].contains("outbox retry"))
             let store = try MessageStore(try await account.app.session("alice"))
             #expect(
@@ -90,7 +93,10 @@ struct RestoredActsTests {
                 )
             }
             let report = try await account.app.restore("alice", from: path)
-            #expect(report.notes[0].hasPrefix("2 items that were put into"), "\(report.notes)")
+            #expect(
+                report.notes[0].hasPrefix("Told to nobody: 2 items that came"),
+                "\(report.notes)"
+            )
             #expect(report.notes[0].contains("folder 'damaged'"))
         }
     }
@@ -123,7 +129,10 @@ struct RestoredActsTests {
         try await withAccount(contract: ServerContract(refusesDoubles: true)) { account in
             let path = try await backedUp(account)
             let report = try await account.app.restore("alice", from: path)
-            #expect(report.notes[0].hasPrefix("0 messages and 2 changes"), "\(report.notes)")
+            #expect(
+                report.notes[0].hasPrefix("Held as unknown: 0 messages and 2"),
+                "\(report.notes)"
+            )
             let store = try MessageStore(try await account.app.session("alice"))
             #expect(try await tellAll(store) == ["send again", "recall again", "read again"])
         }
@@ -134,7 +143,10 @@ struct RestoredActsTests {
         try await withAccount { account in
             let path = try await backedUp(account)
             let report = try await account.app.restore("alice", from: path)
-            #expect(report.notes.last?.hasPrefix("3 notifications") == true, "\(report.notes)")
+            #expect(
+                report.notes.last?.hasPrefix("Not shown again: 3 notifications") == true,
+                "\(report.notes)"
+            )
             let store = try MessageStore(try await account.app.session("alice"))
             #expect(try await store.effects().isEmpty)
             try await store.ingest([read(upTo: 4), message("m5", seq: 5)])
