@@ -55,7 +55,11 @@ struct EffectProcessTests {
         _ = try await workspace.ingest(lines(1...12))
         let run = try await script.run("effects")
         #expect(run.status == .exited(75))
-        #expect(run.errorText.contains("no display; next attempt in 6"), "\(run.errorText)")
+        // Ten minutes, less what the run has taken since.
+        #expect(
+            ["6", "5"].contains { run.errorText.contains("no display; next attempt in \($0)") },
+            "\(run.errorText)"
+        )
         #expect(run.errorText.contains("lockkeeper: and 2 more"), "\(run.errorText)")
         let listed = try await workspace.run(["effects", "list"])
         #expect(listed.lines.first?.hasSuffix(" s") == true, "\(listed.lines)")
