@@ -46,8 +46,9 @@ struct IngestCommand: Command {
           page          stream after (null for the first) next [done]: moves the stream's cursor
           reset         stream expected: the server no longer knows this cursor
 
-        Times are RFC 3339; ids have 1 to 512 bytes; other fields are kept and exported again, other
-        types are kept for a later version of this program. Docs/PROTOCOL.md has the rest.
+        Times are RFC 3339; ids have 1 to 512 bytes. Other fields of message, edit, reaction,
+        conversation and member are kept and exported again, each by itself; those of the rest are not.
+        Other types are kept for a later version of this program. Docs/PROTOCOL.md has the rest.
 
           lockkeeper ingest feed.ndjson --account alice --name push-helper
           lockkeeper ingest --deliver --account bob < push.ndjson
@@ -145,8 +146,9 @@ struct IngestCommand: Command {
         _ context: CommandContext
     ) -> ExitCode {
         context.console.note(
-            "lockkeeper: Interrupted. \(sums.lineCount) lines were read, \(sums.outcomes.total) events"
-                + " are stored; the same input can be given again, and nothing is stored twice."
+            "lockkeeper: Interrupted. Read: \(counted(sums.lineCount, "line")), stored:"
+                + " \(counted(sums.outcomes.total, "event")); the same input can be given again, and"
+                + " nothing is stored twice."
         )
         return .interrupted
     }
@@ -238,7 +240,9 @@ struct IngestCommand: Command {
         try summary(report)
         let refusedCount = report.sums.refusedCount
         if refusedCount > 0 {
-            context.console.note("lockkeeper: \(refusedCount) events were read and not stored")
+            context.console.note(
+                "lockkeeper: read and not stored: \(counted(refusedCount, "event"))"
+            )
         }
         return true
     }
