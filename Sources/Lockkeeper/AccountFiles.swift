@@ -261,8 +261,7 @@ struct AccountFiles: Sendable {
                 throw error
             }
             connections.append(connection)
-            try (try? Fence.read(from: connection, path: path))?
-                .require(kind, of: attachment.account, at: path)
+            try Fence.refuseStranger(connection, kind, of: attachment.account, at: path)
             guard try migrator(for: kind).pending(in: connection).isEmpty else { return false }
             let inspection = StoreInspection(
                 migrations: migrations(for: kind),

@@ -209,7 +209,8 @@ enum ErrorMapping {
                     + " in its place.",
                 cause: error
             )
-        case .wrongAccount(let path, _, _), .wrongDatabase(let path, _, _):
+        case .wrongAccount(let path, _, _), .wrongDatabase(let path, _, _),
+            .foreignDatabase(let path):
             return LockkeeperError(
                 .damaged,
                 subject: path,

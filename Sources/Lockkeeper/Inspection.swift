@@ -170,9 +170,10 @@ extension Workspace {
             )
             let look = Look(account: account, level: level.stored, pace: pace, cancellation)
             do {
-                let findings = try files.users.naming {
-                    try StoreKind.allCases.flatMap { try files.inspect($0, look) }
-                }
+                let findings =
+                    try files.users.naming {
+                        try StoreKind.allCases.flatMap { try files.inspect($0, look) }
+                    } + (try files.charterFindings())
                 return InspectionReport(
                     account: id,
                     level: level,
@@ -426,8 +427,7 @@ extension AccountFiles {
             busyDeadline: workspace.deadlineOfOpening()
         )
         defer { try? connection.close() }
-        try (try? Fence.read(from: connection, path: path))?
-            .require(kind, of: attachment.account, at: path)
+        try Fence.refuseStranger(connection, kind, of: attachment.account, at: path)
         look.cancellation.runs(on: connection)
         let findings = try inspection.run(
             on: connection,

@@ -16,7 +16,8 @@ extension Workspace {
         try await work { AccountInfo(try $0.registry.record(of: id)) }
     }
 
-    /// Adds an account. It takes writes once it is activated.
+    /// Adds an account. It takes writes once it is activated. Where its folder has its databases, of which
+    /// registry and `account.json` are lost, it is added with these, as it was.
     ///
     /// - Parameters:
     ///   - id: the account's id, any 1 to 512 bytes.
@@ -24,7 +25,8 @@ extension Workspace {
     ///     not given, every message counts as incoming that does not say otherwise.
     ///   - contract: what the account's server promises, for every process.
     /// - Throws: ``LockkeeperError`` — `accountExists`; `invalidInput` for a contract that no server
-    ///   can have.
+    ///   can have; `damaged` where its folder has databases of which nobody can say whose they are, or
+    ///   another account's.
     @discardableResult
     public func addAccount(
         _ id: AccountID,
@@ -62,15 +64,18 @@ extension Workspace {
         }
         let directory = WorkspacePaths.directoryName(for: id)
         let account = paths.account(directory: directory)
-        let record = AccountRecord(
+        let asked = AccountRecord(
             id: id,
             directory: directory,
-            birth: try birthOfBegun(id, in: directory)
-                ?? registry.use { try $0.reserveGeneration() },
+            birth: Generation(0),
             ownID: ownID,
             contract: contract,
             createdAt: wallClock.milliseconds()
         )
+        if try holdsDatabases(account) { return try adopt(asked, until: deadlineOfOpening()) }
+        let birth =
+            try birthOfBegun(id, in: directory) ?? registry.use { try $0.reserveGeneration() }
+        let record = asked.born(birth)
         for folder in [paths.accounts, account.directory] {
             try FileSystem.makeDirectory(folder, mode: 0o700)
         }

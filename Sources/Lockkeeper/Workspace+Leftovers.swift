@@ -46,14 +46,10 @@ extension Workspace {
     ///
     /// - Returns: the birth of the same account where somebody died as he was adding it, or where
     ///   another registry was put there: what was kept for it belongs to it.
-    /// - Throws: ``LockkeeperError`` with the code `damaged` where there are databases: another
-    ///   `workspace.db` was put there, or the account's charter is lost as well. An empty store beside
-    ///   them would hide what they hold.
+    /// The folder has no databases: an empty store beside them would hide what they hold.
     func birthOfBegun(_ id: AccountID, in directory: String) throws -> Generation? {
         let account = paths.account(directory: directory)
         guard try FileSystem.status(account.directory) != nil else { return nil }
-        let names = try FileSystem.list(account.directory)
-        if names.contains(where: isDatabase) { throw unknownFiles(account.directory) }
         if let charter = try AccountCharter(of: account, in: directory), !charter.isRemoving {
             return charter.record.birth
         }
@@ -90,16 +86,25 @@ extension Workspace {
         ["inbox", "reserve"].contains(name) || name.hasSuffix(".tmp")
     }
 
-    private func unknownFiles(_ folder: String) -> LockkeeperError {
+    /// Whether a folder has databases, of an account that the registry does not know.
+    func holdsDatabases(_ account: WorkspacePaths.Account) throws -> Bool {
+        guard try FileSystem.status(account.directory) != nil else { return false }
+        return try FileSystem.list(account.directory).contains(where: isDatabase)
+    }
+}
+
+extension LockkeeperError {
+    static func unknownFiles(_ folder: String) -> LockkeeperError {
         LockkeeperError(
             .damaged,
             subject: folder,
-            explanation: "the folder holds files of this account, which the registry does not know",
+            explanation:
+                "the folder holds databases, of which none can be read that says that it is this account's",
             answer: .recover,
             remedy:
-                "Where the folder has its account.json, move workspace.db away while no process has the"
-                + " workspace open: it is made anew of the accounts' folders. Where it has none, put it"
-                + " back. Or move the folder away to begin anew."
+                "Nothing was changed. Put the folder's account.json back and move workspace.db away while"
+                + " no process has the workspace open: it is made anew of the accounts' folders, and a"
+                + " repair reads the databases. Or move the folder away to begin anew."
         )
     }
 }

@@ -57,6 +57,7 @@ package struct Fence: Sendable, Hashable {
     ///
     /// - Parameter path: the file, for errors.
     /// - Throws: ``StorageError/fenceMissing(path:)`` when there is none or it makes no sense,
+    ///   ``StorageError/foreignDatabase(path:)`` when it is another program's,
     ///   ``StorageError/notAStore(path:reason:)`` when the file is no database of ours.
     package static func read(
         from connection: Connection,
@@ -67,10 +68,29 @@ package struct Fence: Sendable, Hashable {
                 "SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = 'lk_fence'"
             )
         }
-        guard exists != nil else { throw .notAStore(path: path, reason: "it has no fence") }
+        guard exists != nil else {
+            if try isForeign(connection, path: path) { throw .foreignDatabase(path: path) }
+            throw .notAStore(path: path, reason: "it has no fence")
+        }
         let fence = try sqlite { () throws(SQLiteError) in try row(of: connection) }
         guard let fence else { throw .fenceMissing(path: path) }
         return fence
+    }
+
+    /// Whether a database has tables of which none is ours, as that of another program has. One whose
+    /// schema cannot be read whole, or is empty, is a damaged one.
+    private static func isForeign(
+        _ connection: Connection,
+        path: String
+    ) throws(StorageError) -> Bool {
+        try StoreFile.reading(path) { () throws(SQLiteError) in
+            try connection.value(
+                """
+                SELECT 1 WHERE EXISTS (SELECT 1 FROM sqlite_schema WHERE type = 'table')
+                AND NOT EXISTS (SELECT 1 FROM sqlite_schema WHERE name LIKE 'lk\\_%' ESCAPE '\\')
+                """
+            ) != nil
+        }
     }
 
     /// Makes sure that the store is what its name says.
@@ -87,6 +107,22 @@ package struct Fence: Sendable, Hashable {
         }
         guard self.kind == kind else {
             throw .wrongDatabase(path: path, expected: kind, found: self.kind)
+        }
+    }
+
+    /// Makes sure that a database is none that belongs elsewhere. One that is damaged is told by others.
+    ///
+    /// - Throws: as ``require(_:of:at:)``; ``StorageError/foreignDatabase(path:)``.
+    package static func refuseStranger(
+        _ connection: Connection,
+        _ kind: StoreKind,
+        of account: AccountID,
+        at path: String
+    ) throws(StorageError) {
+        do throws(StorageError) {
+            try read(from: connection, path: path).require(kind, of: account, at: path)
+        } catch {
+            if error.isMisplaced { throw error }
         }
     }
 

@@ -59,6 +59,24 @@ package struct AccountRecord: Sendable, Hashable {
     }
 }
 
+extension AccountRecord {
+    /// The record with another birth.
+    package func born(_ birth: Generation) -> AccountRecord {
+        AccountRecord(
+            id: id,
+            directory: directory,
+            birth: birth,
+            ownID: ownID,
+            contract: contract,
+            state: state,
+            generation: generation,
+            messagesFile: messagesFile,
+            settingsFile: settingsFile,
+            createdAt: createdAt
+        )
+    }
+}
+
 /// A change of who may write, as it is noted before anything of it is done, so that whoever comes
 /// after a crash can finish it.
 ///

@@ -25,6 +25,8 @@ package enum StorageError: Error, Sendable, CustomStringConvertible {
     case wrongAccount(path: String, expected: AccountID, found: AccountID)
     /// Thrown when a store is the other database of its account.
     case wrongDatabase(path: String, expected: StoreKind, found: StoreKind)
+    /// Thrown when a database has tables, and none of ours.
+    case foreignDatabase(path: String)
 
     /// Thrown when another program has changed a store's journal mode. Nothing is damaged: who opens it
     /// for writing turns the log on again.
@@ -101,8 +103,8 @@ package enum StorageError: Error, Sendable, CustomStringConvertible {
     /// Whether the file is damaged or no store.
     package var isDamage: Bool {
         switch self {
-        case .emptied, .notAStore, .fenceMissing, .wrongAccount, .wrongDatabase, .logDamaged,
-            .malformedMigration:
+        case .emptied, .notAStore, .fenceMissing, .wrongAccount, .wrongDatabase, .foreignDatabase,
+            .logDamaged, .malformedMigration:
             true
         case .sqlite(let error):
             [.notADatabase, .corrupt].contains { $0 ~= error.code } || error.code.isUnreadable
@@ -119,7 +121,7 @@ package enum StorageError: Error, Sendable, CustomStringConvertible {
     /// Whether a sound file lies where it does not belong: nothing is read of it, and nothing done to it.
     package var isMisplaced: Bool {
         switch self {
-        case .wrongAccount, .wrongDatabase: true
+        case .wrongAccount, .wrongDatabase, .foreignDatabase: true
         default: false
         }
     }
@@ -162,6 +164,7 @@ package enum StorageError: Error, Sendable, CustomStringConvertible {
             "\(path) belongs to account \(found), not \(expected)"
         case .wrongDatabase(let path, let expected, let found):
             "\(path) is the account's database of \(found.rawValue), not of \(expected.rawValue)"
+        case .foreignDatabase(let path): "\(path) is the database of another program"
         case .logModeChanged(let path, let mode): "the journal mode of \(path) is \(mode), not wal"
         case .logDamaged(let path): "pages of the log of \(path) are lost"
         case .encrypted(let path):

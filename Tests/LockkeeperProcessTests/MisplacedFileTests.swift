@@ -27,6 +27,19 @@ struct MisplacedFileTests {
         }
     }
 
+    /// A database with a log and tables that are none of ours.
+    private func makeForeignDatabase(at path: String) throws {
+        let program = """
+            import os, sqlite3, sys
+            database = sqlite3.connect(sys.argv[1], isolation_level=None)
+            database.execute("PRAGMA journal_mode = WAL")
+            database.execute("CREATE TABLE moz_places (id INTEGER PRIMARY KEY, url TEXT)")
+            os._exit(0)
+            """
+        let made = try ChildProcess(program: "python3", arguments: ["-c", program, path]).wait()
+        try #require(made == .exited(0))
+    }
+
     private func makeWorkspace() async throws -> TestWorkspace {
         let workspace = try await TestWorkspace()
         #expect(try await workspace.run(["ingest"], input: line(1)).status == .exited(0))
@@ -36,6 +49,7 @@ struct MisplacedFileTests {
     private enum Stranger: String, CaseIterable {
         case otherAccount
         case otherDatabase
+        case otherProgram
     }
 
     @Test(
@@ -51,15 +65,20 @@ struct MisplacedFileTests {
             Stranger.otherAccount: "\(folder(workspace, "bob"))/messages-1.db",
             .otherDatabase: "\(folder(workspace))/settings-1.db",
         ]
-        let source = try #require(sources[stranger])
+        let foreign = workspace.folder.path("foreign.db")
+        if stranger == .otherProgram { try makeForeignDatabase(at: foreign) }
+        let source = sources[stranger] ?? foreign
         let backup = workspace.folder.path("backup.db")
         let made = try await workspace.run(["backup", backup, "--account", "alice"])
         #expect(made.status == .exited(0), "\(made.errorText)")
         try copy(source, over: own)
         let bytes = try FileSystem.contents(of: own)
         let whose =
-            stranger == .otherAccount
-            ? "belongs to account bob" : "is the account's database of settings"
+            switch stranger {
+            case .otherAccount: "belongs to account bob"
+            case .otherDatabase: "is the account's database of settings"
+            case .otherProgram: "is the database of another program"
+            }
         let remedy = "--begin-anew --yes"
         for command in [["check"], ["check", "--deep"], ["doctor"]] {
             let told = try await workspace.run(command + ["--account", "alice"])
@@ -167,5 +186,83 @@ struct MisplacedFileTests {
         let aside = "\(folder(workspace))/damaged/messages-2.db"
         #expect(try FileSystem.status(aside) != nil)
         try await workspace.expectSound()
+    }
+
+    @Test(
+        "an account.json that is empty, gone or another account's is told, and the next opening writes it anew",
+        arguments: ["empty", "gone", "other"]
+    )
+    func charter(state: String) async throws {
+        let workspace = try await makeWorkspace()
+        #expect(try await workspace.run(["account", "add", "bob"]).status == .exited(0))
+        let charter = "\(folder(workspace))/account.json"
+        let bytes = try FileSystem.contents(of: charter)
+        try lose(charter, state, in: workspace)
+        for command in ["check", "doctor"] {
+            let told = try await workspace.run([command])
+            #expect(told.status == .exited(1), "\(told.errorText)")
+            #expect(told.lines.contains { $0.hasPrefix("charter: \(charter)") }, "\(told.lines)")
+        }
+        #expect(try await workspace.run(["migrate"]).status == .exited(0))
+        #expect(try FileSystem.contents(of: charter) == bytes)
+        try await workspace.expectSound()
+    }
+
+    private func lose(_ charter: String, _ state: String, in workspace: TestWorkspace) throws {
+        switch state {
+        case "gone": try FileSystem.remove(charter)
+        case "empty": try FileSystem.replaceFile(at: charter, with: [])
+        default:
+            let other = try FileSystem.contents(of: "\(folder(workspace, "bob"))/account.json")
+            try FileSystem.replaceFile(at: charter, with: other)
+        }
+    }
+
+    @Test(
+        "where registry and account.json are lost, adding the account takes its databases over, and packets",
+        arguments: ["empty", "gone", "other"]
+    )
+    func adopted(state: String) async throws {
+        let workspace = try await makeWorkspace()
+        #expect(try await workspace.run(["account", "add", "bob"]).status == .exited(0))
+        #expect(try await workspace.run(["account", "sign-out", "alice"]).status == .exited(0))
+        let kept = try await workspace.run(
+            ["ingest", "--deliver", "--account", "alice"],
+            input: line(2)
+        )
+        #expect(kept.status == .exited(0), "\(kept.errorText)")
+        #expect(try await workspace.run(["account", "activate", "bob"]).status == .exited(0))
+        try lose("\(folder(workspace))/account.json", state, in: workspace)
+        try FileSystem.remove("\(workspace.root)/workspace.db")
+        let listed = try await workspace.run(["account", "list"])
+        #expect(listed.lines.count == 1, "\(listed.lines)")
+        let added = try await workspace.run(["account", "add", "alice", "--activate"])
+        #expect(added.status == .exited(0), "\(added.errorText)")
+        #expect(try await workspace.run(["account", "list"]).lines.count == 2)
+        let rows = try await workspace.run(["export", "--account", "alice"]).lines
+        #expect(rows.count == 2, "\(rows)")
+        try await workspace.expectSound(account: "alice")
+        try await workspace.expectSound(account: "bob")
+    }
+
+    @Test(
+        "adding an account of which only workspace.db is lost makes that anew, and says that it is there"
+    )
+    func unknownToTheRegistry() async throws {
+        let workspace = try await makeWorkspace()
+        let old = try FileSystem.contents(of: "\(workspace.root)/workspace.db")
+        let made = try await workspace.run([
+            "account", "add", "bob", "--own-id", "u2", "--activate",
+        ])
+        #expect(made.status == .exited(0), "\(made.errorText)")
+        let stored = try await workspace.run(["ingest", "--account", "bob"], input: line(1))
+        #expect(stored.status == .exited(0), "\(stored.errorText)")
+        let before = try await workspace.run(["account", "list", "--json"]).lines
+        try FileSystem.replaceFile(at: "\(workspace.root)/workspace.db", with: old)
+        let added = try await workspace.run(["account", "add", "bob"])
+        #expect(added.errorText.contains("an account of this id was added already"))
+        #expect(try await workspace.run(["account", "list", "--json"]).lines == before)
+        #expect(try await workspace.run(["export", "--account", "bob"]).lines.count == 1)
+        try await workspace.expectSound(account: "bob")
     }
 }

@@ -85,9 +85,10 @@ struct StoreFileTests {
                     busyDeadline: .never
                 )
             }
-            guard case .notAStore(path, _) = error else {
-                Issue.record("a store, or \(String(describing: error))")
-                return
+            switch error {
+            case .notAStore(rubbish, _): #expect(path == rubbish)
+            case .foreignDatabase(plain): #expect(path == plain)
+            default: Issue.record("a store, or \(String(describing: error))")
             }
         }
     }

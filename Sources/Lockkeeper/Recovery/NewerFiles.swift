@@ -72,22 +72,7 @@ extension Workspace {
             return (record, false)
         }
         return try membership.underSwitch(until: deadline) {
-            // An account without a charter would not be found again.
-            for record in try registry.use({ try $0.accounts() }) {
-                let account = paths.account(directory: record.directory)
-                guard try FileSystem.status(account.directory) != nil,
-                    try AccountCharter(of: account, in: record.directory) == nil
-                else { continue }
-                let newer = try account.newerFiles(than: record)
-                for (kind, number) in newer {
-                    try requireOwn(account.file(of: kind, number: number), kind, of: record.id)
-                }
-                try FileSystem.replaceFile(
-                    at: account.charter,
-                    with: AccountCharter(record.having(newer)).bytes
-                )
-            }
-            try registry.renew(until: deadline)
+            try renewRegistry(until: deadline)
             return (try registry.record(of: id), true)
         }
     }
@@ -103,25 +88,27 @@ extension Workspace {
             busyDeadline: deadlineOfOpening()
         )
         defer { try? connection?.close() }
-        let fence = connection.flatMap { try? Fence.read(from: $0, path: path) }
-        try fence?.require(kind, of: id, at: path)
+        guard let connection else { return }
+        try Fence.refuseStranger(connection, kind, of: id, at: path)
     }
 }
 
-extension AccountRecord {
-    /// The record with other current files.
-    fileprivate func having(_ numbers: [StoreKind: Int64]) -> AccountRecord {
-        AccountRecord(
-            id: id,
-            directory: directory,
-            birth: birth,
-            ownID: ownID,
-            contract: contract,
-            state: state,
-            generation: generation,
-            messagesFile: numbers[.messages] ?? messagesFile,
-            settingsFile: numbers[.settings] ?? settingsFile,
-            createdAt: createdAt
-        )
+extension AccountFiles {
+    /// A charter that cannot be read, or is another account's. One that is behind the registry is not told:
+    /// it is written after it.
+    func charterFindings() throws -> [InspectionFinding] {
+        let record = try workspace.registry.record(of: attachment.account)
+        let paths = attachment.paths
+        if try AccountCharter(of: paths, in: record.directory)?.record.id == record.id { return [] }
+        return [
+            InspectionFinding(
+                "charter",
+                paths.charter,
+                "It is not there, cannot be read, or is another account's. Where 'workspace.db' is lost, the"
+                    + " account is found again by it.",
+                "Open the account for writing, which writes it anew: 'lockkeeper migrate --account"
+                    + " \(attachment.account)'."
+            )
+        ]
     }
 }

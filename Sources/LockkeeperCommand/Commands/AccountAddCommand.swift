@@ -12,6 +12,8 @@ struct AccountAddCommand: Command {
         process decides alike: what may be acknowledged before it is durable, what counts as a
         contradiction. What holds for most streams is said with options; a stream that is delivered
         otherwise has a word of its own in --streams, in which what is not said is as by default.
+        Where the account's folder has its databases, of which workspace.db and account.json were
+        lost, the account is added with these.
 
           lockkeeper account add alice --own-id u1 --activate
           lockkeeper account add bob --streams 'push:no-redelivery,no-resume history:keeps-for=604800'
