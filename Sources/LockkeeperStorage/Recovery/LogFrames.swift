@@ -5,7 +5,9 @@ import LockkeeperSQLite
 ///
 /// SQLite takes the frames up to the last commit before the first one whose checksum or salts do not
 /// hold, and none where the header's does not. A frame's checksum begins with that of the one before it,
-/// which stands there, so that frames behind a damaged one can still be told from rubbish.
+/// which stands there, so that frames behind a damaged one can still be told from rubbish. Where it is that
+/// statement which is damaged, the next frame's checksum goes on from the one that should stand there, and
+/// proves that the page is as it was written.
 ///
 /// Commits behind such a place need not be lost ones: a process that died between its commit's last frame
 /// and the log's index leaves frames that the next one overwrites in part, and a power cut leaves what
@@ -29,35 +31,61 @@ struct LogFrames {
         let header = try file.readToEnd(limit: LogChecksum.headerByteCount)
         guard header.count == LogChecksum.headerByteCount else { return }
         var chain = Chain(header)
-        var transaction: [Int: Int64] = [:]
-        var newest: Int64?
+        var reading = Reading()
         var offset = Int64(header.count)
         while case let frame = try file.readToEnd(limit: Self.frameByteCount),
             frame.count == Self.frameByteCount
         {
-            let isSound = chain.take(frame)
-            if isSound {
-                let number = Int(bigEndian(frame[...], 0))
-                transaction[number] = offset + Int64(LogChecksum.frameHeaderByteCount)
-                if !chain.isWhole {
-                    let page = frame[LogChecksum.frameHeaderByteCount...]
-                    newest = [newest, RawPages.newestCommit(Array(page))].compactMap(\.self).max()
-                }
+            let verdict = chain.take(frame)
+            if verdict == .soundWithPrevious, let held = reading.held {
+                take(held.frame, at: held.offset, &reading, isWhole: chain.isWhole)
             }
-            // The last frame of a commit states how many pages the database has then.
-            if isSound, case let size = Int(bigEndian(frame[...], 4)), size > 0 {
-                if chain.isWhole {
-                    offsets.merge(transaction) { _, new in new }
-                } else {
-                    let pages = transaction.filter { 1...size ~= $0.key }
-                    offsetsBehind.merge(pages) { _, new in new }
-                    newestCommitBehind = newest
-                }
-                transaction = [:]
+            reading.held = nil
+            if verdict == .broken {
+                reading.held = (frame, offset)
+            } else {
+                take(frame, at: offset, &reading, isWhole: chain.isWhole)
             }
             offset += Int64(frame.count)
         }
         if newestCommitBehind == nil { offsetsBehind = [:] }
+    }
+
+    /// How far a log is read.
+    private struct Reading {
+        /// Where the pages stand of the transaction that is not at its end.
+        var transaction: [Int: Int64] = [:]
+        /// The largest number of a commit that was read behind the damaged place.
+        var newest: Int64?
+        /// A frame whose checksum does not hold; the next one may prove that it alone is damaged.
+        var held: (frame: [UInt8], offset: Int64)?
+    }
+
+    /// Takes a frame that is as it was written.
+    private mutating func take(
+        _ frame: [UInt8],
+        at offset: Int64,
+        _ reading: inout Reading,
+        isWhole: Bool
+    ) {
+        let number = Int(bigEndian(frame[...], 0))
+        reading.transaction[number] = offset + Int64(LogChecksum.frameHeaderByteCount)
+        if !isWhole {
+            let page = Array(frame[LogChecksum.frameHeaderByteCount...])
+            let newest = [reading.newest, RawPages.newestCommit(page)]
+            reading.newest = newest.compactMap(\.self).max()
+        }
+        // The last frame of a commit states how many pages the database has then.
+        let size = Int(bigEndian(frame[...], 4))
+        guard size > 0 else { return }
+        if isWhole {
+            offsets.merge(reading.transaction) { _, new in new }
+        } else {
+            let pages = reading.transaction.filter { 1...size ~= $0.key }
+            offsetsBehind.merge(pages) { _, new in new }
+            newestCommitBehind = reading.newest
+        }
+        reading.transaction = [:]
     }
 
     /// Whether frames of the log may stand behind those that its index names. Reads a few headers.
@@ -97,6 +125,18 @@ private struct Chain {
     private var salts: ArraySlice<UInt8>?
     /// The checksum of the one before, as it stands there.
     private var last: (UInt32, UInt32)
+    /// What should stand there, where something else does.
+    private var computed: (UInt32, UInt32)?
+
+    /// What is known of a frame.
+    enum Verdict {
+        /// It is one of this log, as it was written.
+        case sound
+        /// It is, and so is the page of the one before, whose checksum alone is damaged.
+        case soundWithPrevious
+        /// It is not.
+        case broken
+    }
 
     init(_ header: [UInt8]) {
         let magic = bigEndian(header[...], 0)
@@ -112,20 +152,34 @@ private struct Chain {
         if isWhole { salts = header[16..<24] }
     }
 
-    /// Whether a frame is one of this log, as it was written.
-    mutating func take(_ frame: [UInt8]) -> Bool {
+    /// Looks at the next frame.
+    mutating func take(_ frame: [UInt8]) -> Verdict {
+        let own = frame[8..<16]
+        let stated = (bigEndian(frame[...], 16), bigEndian(frame[...], 20))
+        let sum = sum(of: frame, after: last)
+        let fits = (salts ?? own).elementsEqual(own)
+        let goesOn = computed.map { self.sum(of: frame, after: $0) == stated } ?? false
+        last = stated
+        computed = nil
+        // The header may be all that is damaged.
+        defer { isUnanchored = false }
+        if fits, sum == stated || goesOn {
+            salts = own
+            return sum == stated ? .sound : .soundWithPrevious
+        }
+        isWhole = false
+        if isUnanchored { return .sound }
+        if fits { computed = sum }
+        return .broken
+    }
+
+    private func sum(of frame: [UInt8], after last: (UInt32, UInt32)) -> (UInt32, UInt32) {
         var sum = last
         frame.withUnsafeBytes {
             LogChecksum.add($0, 0..<8, isBigEndian, &sum)
             LogChecksum.add($0, LogChecksum.frameHeaderByteCount..<frame.count, isBigEndian, &sum)
         }
-        last = (bigEndian(frame[...], 16), bigEndian(frame[...], 20))
-        let own = frame[8..<16]
-        let isSound = sum == last && (salts ?? own).elementsEqual(own)
-        // The header may be all that is damaged.
-        defer { isUnanchored = false }
-        if isSound { salts = own } else { isWhole = false }
-        return isSound || isUnanchored
+        return sum
     }
 }
 

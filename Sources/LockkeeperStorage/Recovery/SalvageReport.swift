@@ -209,7 +209,9 @@ extension SalvageReport.Log {
         switch self {
         case .read: "the log was read"
         case .missing: "the log was missing: what stood in it is lost, and nobody knows what it was"
-        case .damaged: "the log was damaged: what stood at that place is lost, or older than it was"
+        case .damaged:
+            "the log was damaged: what stood at that place is lost, or older than it was, and is counted"
+                + " nowhere"
         }
     }
 }

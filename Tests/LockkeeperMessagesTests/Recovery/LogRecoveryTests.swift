@@ -194,6 +194,8 @@ struct LogRecoveryTests {
             #expect(report.setBack.contains { $0.contains("stream inbox") })
             #expect(try await app.inspect("alice").isEmpty)
             let saved = try await exported(app)
+            // A page whose checksum alone is damaged is proven by the next one's.
+            if place == "frame" { #expect(saved == original) }
             // One page may be older than it was; all that stands on others is there.
             #expect(Set(original).subtracting(saved).count < Self.messageCount / 4)
             #expect(saved.contains { $0.contains("message \(Self.messageCount)\"") })
