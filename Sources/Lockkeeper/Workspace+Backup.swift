@@ -125,11 +125,26 @@ extension AccountFiles {
             busyDeadline: workspace.deadlineOfOpening()
         )
         defer { try? connection.close() }
+        if let target { try requireFolder(of: target) }
         guard let target else {
             return try AccountBackups(workspace: workspace, paths: attachment.paths)
                 .make(of: connection, at: source, .manual, retaining: timeMax, making)
         }
         return try BackupFile.make(of: connection, at: source, as: { _ in target }, making)
+    }
+
+    /// Makes sure that a backup has a folder to lie in: what is told otherwise is the name under which it
+    /// is made.
+    private func requireFolder(of target: String) throws {
+        let folder = FileSystem.directory(of: target)
+        if try FileSystem.status(folder)?.kind == .directory { return }
+        throw LockkeeperError(
+            .fileMissing,
+            subject: folder,
+            explanation: "there is no such folder for the backup",
+            answer: .fixEnvironment,
+            remedy: "Make it, or name a path in another one."
+        )
     }
 
     /// Makes a backup before the schema changes, unless nothing was ever stored. The caller holds

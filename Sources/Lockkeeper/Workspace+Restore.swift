@@ -20,6 +20,8 @@ public struct RestoreReport: Sendable, Hashable {
     /// What a person should know and do, as sentences: what of the backup was held back, because it may
     /// have been done since the backup was made.
     public let notes: [String]
+    /// Which files were moved aside, and what has their place, as sentences.
+    public let moved: [String]
 }
 
 /// Restoring is exclusive work (5.5), always under SWITCH:
@@ -79,7 +81,8 @@ extension Workspace {
         let attachment = try attach(id)
         let work = ExclusiveWork(workspace: self, attachment: attachment, deadline: deadline)
         var notes = try interruptedRepair(of: id, kind)
-        let account = AccountInfo(try registry.record(of: id))
+        let before = try registry.record(of: id)
+        let account = AccountInfo(before)
         let generation = try work.run(
             proving: StoreKind.allCases,
             toleratingDamage: true,
@@ -114,8 +117,28 @@ extension Workspace {
             position: Position(store: contents.fence.store, commit: contents.commit),
             generation: generation,
             duration: clock.now().duration(since: began),
-            notes: notes
+            notes: notes,
+            moved: try replaced(account: before, by: kind, in: attachment.paths)
         )
+    }
+
+    /// What is to be said of the files that are not current any more: the other database is as it was, in a
+    /// new file, so that both have the new generation.
+    private func replaced(
+        account before: AccountRecord,
+        by kind: StoreKind,
+        in paths: WorkspacePaths.Account
+    ) throws -> [String] {
+        let now = try registry.record(of: before.id)
+        return StoreKind.allCases.compactMap { other in
+            let (old, new) = (before.fileNumber(of: other), now.fileNumber(of: other))
+            guard old > 0, old != new else { return nil }
+            let aside = "\(paths.damaged)/\(other.rawValue)-\(old).db"
+            return other == kind
+                ? "What was replaced is kept: \(aside)."
+                : "The \(other.rawValue) are what they were, in a new file; the one before is kept:"
+                    + " \(aside)."
+        }
     }
 
     /// What is to be said of a repair that had begun and is not at its end.

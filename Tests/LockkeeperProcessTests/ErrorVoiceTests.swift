@@ -53,7 +53,7 @@ struct ErrorVoiceTests {
             (["outbox", "cancel", "99"], 64),
             (["effects", "retry", "99"], 64),
             (["restore", "/nowhere/file", "--yes"], 74),
-            (["backup", "/nowhere/file"], 64),
+            (["backup", "/nowhere/file"], 74),
             (["account", "add", "alice"], 73),
             (["account", "remove", "nobody", "--yes"], 67),
             (["switch", "nobody"], 67),

@@ -26,6 +26,18 @@ struct MaintenanceCommandTests {
         let restored = try await workspace.run(["restore", path, "--yes"])
         #expect(restored.status == .exited(0), "\(restored.errorText)")
         #expect(restored.lines.first?.contains("messages are those of commit 1") == true)
+        let aside = "\(workspace.root)/accounts/alice/damaged"
+        #expect(
+            restored.lines.contains {
+                $0.contains("settings are what they were, in a new file")
+                    && $0.contains("\(aside)/settings-1.db")
+            },
+            "\(restored.lines)"
+        )
+        #expect(
+            restored.lines.contains { $0.contains("is kept: \(aside)/messages-1.db") },
+            "\(restored.lines)"
+        )
         #expect(try await workspace.run(["export"]).lines.count == 1)
         _ = try await workspace.run(["ingest"], input: line(2))
         let kept = try await workspace.run(["backup", "--keep", "1", "--retain", "30d"])
@@ -36,6 +48,22 @@ struct MaintenanceCommandTests {
         }
         #expect(try await workspace.run(["migrate"]).lines == [])
         try await workspace.expectSound()
+    }
+
+    @Test(
+        "a backup into a folder that is not there is refused with one sentence, and nothing is left"
+    )
+    func noFolder() async throws {
+        let workspace = try await TestWorkspace()
+        _ = try await workspace.run(["ingest"], input: line(1))
+        let folder = workspace.folder.path("none")
+        let refused = try await workspace.run(["backup", "\(folder)/backup.db"])
+        #expect(refused.status == .exited(74), "\(refused.errorText)")
+        #expect(
+            refused.errorText.contains("\(folder): there is no such folder for the backup"),
+            "\(refused.errorText)"
+        )
+        #expect(!refused.errorText.contains("ENOENT") && !refused.errorText.contains("tmp:"))
     }
 
     @Test(

@@ -79,7 +79,7 @@ struct BackupTests {
                 try FileSystem.list(test.root).filter { $0.contains("lockkeeper-tmp") }
                     == ["other.db.4194303-x.lockkeeper-tmp-mine"]
             )
-            await expect(.invalidInput) {
+            await expect(.fileMissing) {
                 _ = try await app.backUp("alice", to: "\(test.root)/missing/backup.db")
             }
             let cancelled = "\(test.root)/cancelled.db"

@@ -47,7 +47,7 @@ struct RestoreCommand: Command {
                 "\(terminalID(report.account.description))  \(report.kind.rawValue) are those of"
                     + " commit \(report.position.commit), generation \(report.generation)"
             )
-            for note in report.notes { try context.console.print("  \(note)") }
+            for note in report.notes + report.moved { try context.console.print("  \(note)") }
             return .success
         }
         try context.console.print { writer in
@@ -58,6 +58,7 @@ struct RestoreCommand: Command {
             writer.member("generation", report.generation.rawValue)
             writer.member("duration_ms", milliseconds: report.duration)
             writer.member("notes", report.notes)
+            writer.member("moved", report.moved)
             writer.endObject()
         }
         return .success
