@@ -71,6 +71,8 @@ public struct LockkeeperError: Error, Sendable, CustomStringConvertible {
         case wrongKey
         /// A file's key cannot be read now, because its store is locked, and may be later.
         case keyLocked
+        /// A key was not removed, because files need it, or may: the sentence names them.
+        case keyNeeded
         /// A file was replaced or removed behind the program's back.
         case fileReplaced
         /// The app's closure asked SQLite for something that it refuses.

@@ -81,6 +81,12 @@ struct Arguments {
         try Self.integer(try positional(name), called: name, in: range)
     }
 
+    /// Takes all positional arguments that are left.
+    mutating func remainingPositionals() -> [String] {
+        defer { positionals.removeAll() }
+        return Array(positionals)
+    }
+
     /// Says that no positional argument may be left.
     ///
     /// - Throws: ``UsageError`` that names the first one.

@@ -60,6 +60,8 @@ enum CommandList {
         RestoreCommand.self,
         RepairCommand.self,
         KeyChangeCommand.self,
+        KeyListCommand.self,
+        KeyRemoveCommand.self,
         DemoCommand.self,
         BenchIngestCommand.self,
         BenchContentionCommand.self,

@@ -57,7 +57,7 @@ enum ExitCode: Int32, Sendable, CaseIterable {
             case .invalidInput, .contract, .wrongType: .usage
             case .unknownAccount, .accountRemoved: .unknownAccount
             case .accountInactive, .hostRunning, .newerSchema, .migrationFailed, .unavailable,
-                .encrypted, .notEncrypted:
+                .encrypted, .notEncrypted, .keyNeeded:
                 .unavailable
             case .accountExists, .exists, .unsupportedFileSystem: .cannotCreate
             case .diskFull, .ioFailed, .damaged, .fileMissing: .inputOutput

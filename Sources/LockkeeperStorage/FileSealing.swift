@@ -95,6 +95,23 @@ package struct FileSealing: Sendable {
         }
     }
 
+    /// The name of the key that a sealed file needs, or that what will be sealed to the account's public key
+    /// will need; `nil` for another file.
+    ///
+    /// - Parameter head: its first 16 bytes.
+    /// - Throws: what the kernel throws.
+    static func keyName(ofFile path: String, head: [UInt8]) throws(StorageError) -> StoreKey.Name? {
+        if head.starts(with: keyMagic) {
+            return StoreKey.Name(Array(head.dropFirst(keyMagic.count)))
+        }
+        guard head.starts(with: magic) else { return nil }
+        // No database begins like this, so that nobody has locks on it.
+        let bytes = try system { () throws(SystemCallError) in
+            try FileSystem.contents(of: path, limit: headByteCount)
+        }
+        return StoreKey.Name(Array(bytes.dropFirst(head.count)))
+    }
+
     private func publicKey() throws(StorageError) -> (name: [UInt8], key: [UInt8])? {
         guard let bytes = try keyFile(), bytes.count == 16 + SealedBox.keyByteCount,
             bytes.starts(with: Self.keyMagic)

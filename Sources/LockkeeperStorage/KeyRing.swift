@@ -100,7 +100,7 @@ package final class KeyRing: Sendable {
             key = newKey
         } else {
             // What is neither is damaged, as its first reading will say.
-            if isRequired, !acceptsPlain, head.elementsEqual(Self.plainHead) {
+            if isRequired, !acceptsPlain, Self.isPlain(head: head) {
                 throw .notEncrypted(path: path)
             }
             return
@@ -111,6 +111,9 @@ package final class KeyRing: Sendable {
             }
         }
     }
+
+    /// Whether these are the first bytes of a plain database.
+    static func isPlain(head: [UInt8]) -> Bool { head.elementsEqual(plainHead) }
 
     private static let plainHead = Array("SQLite format 3\0".utf8)
 }

@@ -32,6 +32,14 @@ public final class TestKeys: StoreKeySource {
         }
     }
 
+    /// Removes a key.
+    public func remove(named name: String, of account: AccountID) throws {
+        try state.withLock { state in
+            if state.isLocked { throw Self.locked(account) }
+            state.keys[account]?.removeAll { $0.name == name }
+        }
+    }
+
     /// Whether nothing can be read now.
     public var isLocked: Bool {
         get { state.withLock { $0.isLocked } }

@@ -96,4 +96,42 @@ struct KeyCommandTests {
         try await expectHello(keys)
         #expect(try filesHolding("hello", below: root) == [])
     }
+
+    @Test(
+        "keys are listed with the files that need them, and one that nothing needs is removed",
+        .enabled(if: Workspace.canEncrypt, "a build without the package trait Encryption")
+    )
+    func listAndRemove() async throws {
+        let folder = try TemporaryFolder()
+        let (root, keys, backups) = (folder.path("w"), folder.path("keys"), folder.path("backups"))
+        try FileSystem.makeDirectory(backups)
+        func run(_ words: [String]) async throws -> CommandRunner.Result {
+            try await CommandRunner.run(words + ["--root", root, "--keys", keys])
+        }
+        _ = try await run(["account", "add", "alice", "--activate"])
+        let saved = try await run(["backup", "\(backups)/one"])
+        #expect(saved.status == .exited(0), "\(saved.errorText)")
+        let first = try PrintedObject(
+            try #require(try await run(["key", "list", "--json"]).lines.first)
+        )
+        let old = try #require(first.string("key"))
+        #expect(try await run(["key", "change"]).status == .exited(0))
+        let listed = try await run(["key", "list", backups])
+        #expect(listed.lines.contains("\(old)  kept  needed by 2"), "\(listed.lines)")
+        #expect(listed.lines.contains("  \(backups)/one"))
+        #expect(listed.lines.filter { $0.contains("kept") }.count == 2)
+
+        let discarded = try await run(["repair", "--discard-damaged", "--yes"])
+        #expect(discarded.status == .exited(0), "\(discarded.errorText)")
+        let asked = try await run(["key", "remove", old, backups])
+        #expect(asked.status == .exited(64) && asked.errorText.contains("--yes"))
+        let needed = try await run(["key", "remove", old, backups, "--yes"])
+        #expect(needed.status == .exited(69) && needed.errorText.contains("backups/one"))
+        try FileSystem.remove("\(backups)/one")
+        let removed = try await run(["key", "remove", old.uppercased(), backups, "--yes"])
+        #expect(removed.status == .exited(0), "\(removed.errorText)")
+        #expect(try await run(["key", "remove", old, "--yes"]).status == .exited(1))
+        #expect(try await run(["key", "list"]).lines.filter { $0.contains("kept") }.count == 1)
+        #expect(try await run(["check", "--deep"]).status == .exited(0))
+    }
 }

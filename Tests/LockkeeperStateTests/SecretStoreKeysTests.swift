@@ -38,6 +38,22 @@ struct SecretStoreKeysTests {
         }
     }
 
+    @Test("a key is removed by its name, and nothing else with it")
+    func removed() async throws {
+        try await withKeys { keys, store, path in
+            for account in ["bob", "alice"] as [AccountID] {
+                await expectState(.notFound) {
+                    try await onOwnThread {
+                        try keys.remove(named: "ff112233445566aa", of: account)
+                    }
+                }
+            }
+            try await onOwnThread { try keys.remove(named: Self.name, of: "alice") }
+            #expect(try FileSystem.status(path) == nil)
+            #expect(try await store.load("token", of: "alice").secret == Secret("s"))
+        }
+    }
+
     @Test("a key that may not be read, or is no item any more, is not one that is missing")
     func unreadable() async throws {
         try await withKeys { keys, _, path in

@@ -7,7 +7,8 @@ import LockkeeperStorage
 ///
 /// A key has 32 bytes and a name, 16 hexadecimal digits that follow from it. Each file says which key it
 /// has; keys of other names, left from an earlier installation for example, are not used for anything.
-/// Keys are never removed by Lockkeeper: backups may have them.
+/// Nothing removes a key by itself, because backups may have it; `Workspace.removeKey(_:of:alsoIn:)` does
+/// when it is asked to.
 ///
 /// Every call is made on a thread of Lockkeeper's, and may block.
 public protocol StoreKeySource: Sendable {
@@ -19,6 +20,12 @@ public protocol StoreKeySource: Sendable {
 
     /// Keeps one more key of an account; durable when this returns, because a file is made with it then.
     func add(_ key: Secret, named name: String, of account: AccountID) throws
+
+    /// Removes a key of an account; durable when this returns.
+    ///
+    /// - Throws: ``LockkeeperError`` with the code `notFound` where there is none of that name,
+    ///   `permissionDenied` where the source refuses.
+    func remove(named name: String, of account: AccountID) throws
 }
 
 extension StoreKeySource {
@@ -80,19 +87,26 @@ extension Workspace {
     /// - Throws: ``LockkeeperError`` with the code `invalidInput` where the workspace was opened without
     ///   keys; what the source of keys throws.
     func makeKey(for account: AccountID) throws -> StoreKey {
-        guard let keySource else {
-            throw LockkeeperError(
-                .invalidInput,
-                subject: "account \(account)",
-                explanation: "the workspace was opened without a place for keys",
-                answer: .fixProgram,
-                remedy: "Open it with Workspace.open(at:name:keys:), or give --keys."
-            )
-        }
+        let keySource = try requireKeySource()
         let key = StoreKey.random()
         try keySource.add(key.withBytes { Secret($0) }, named: key.name.description, of: account)
         environment.keys.add([key])
         return key
+    }
+
+    /// Where keys are kept.
+    ///
+    /// - Throws: ``LockkeeperError`` with the code `invalidInput` where the workspace was opened without
+    ///   such a place.
+    func requireKeySource() throws -> any StoreKeySource {
+        if let keySource { return keySource }
+        throw LockkeeperError(
+            .invalidInput,
+            subject: "keys",
+            explanation: "the workspace was opened without a place for keys",
+            answer: .fixProgram,
+            remedy: "Open it with Workspace.open(at:name:keys:), or give --keys."
+        )
     }
 
     /// Refuses to rebuild an encrypted file of which the first page cannot be read: nothing else can be read

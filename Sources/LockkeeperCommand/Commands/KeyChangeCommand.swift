@@ -13,8 +13,9 @@ struct KeyChangeCommand: Command {
         leaves the old files or the new ones, whole, and both keys in PLACE.
 
         The files that were replaced are moved to the account's folder 'damaged', and backups stay what
-        they are: both keep the key that they had, which stays in PLACE for them. --plain makes the new
-        files plain, to export them elsewhere. Only programs that were built with encryption can do this.
+        they are: both keep the key that they had, which stays in PLACE for them; 'key list' says what
+        still needs it, and 'key remove' removes it. --plain makes the new files plain, to export them
+        elsewhere. Only programs that were built with encryption can do this.
 
           lockkeeper key change --account alice --keys /media/stick/keys
         """
@@ -29,13 +30,7 @@ struct KeyChangeCommand: Command {
     }
 
     func run(in context: CommandContext) async throws -> ExitCode {
-        guard context.options.keys != nil else {
-            throw CommandError(
-                "no-keys",
-                .usage,
-                "Nothing says where keys are kept. Give --keys PLACE, or set LOCKKEEPER_KEYS."
-            )
-        }
+        try context.requireKeys()
         let report = try await context.changing { workspace in
             let account = try await context.account(in: workspace)
             return try await workspace.changeKey(of: account, to: change)

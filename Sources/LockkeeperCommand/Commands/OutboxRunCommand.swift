@@ -121,9 +121,7 @@ struct RelayOptions: Sendable {
         follows = arguments.flag("follow")
         timeout = .seconds(try arguments.integer("timeout", in: 1...86_400) ?? 60)
         grace = .seconds(try arguments.integer("grace", in: 0...86_400) ?? 10)
-        var words = [try arguments.positional("COMMAND, behind --,")]
-        while let word = arguments.optionalPositional() { words.append(word) }
-        self.words = words
+        words = [try arguments.positional("COMMAND, behind --,")] + arguments.remainingPositionals()
     }
 
     /// Opens the workspace and runs a relay in it.

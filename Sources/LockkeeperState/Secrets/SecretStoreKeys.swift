@@ -53,6 +53,13 @@ public struct SecretStoreKeys: StoreKeySource {
         }
     }
 
+    /// Removes a key of an account.
+    public func remove(named name: String, of account: AccountID) throws {
+        let store = store
+        let service = try SecretService(Self.prefix + name)
+        try waiting { try await store.delete(service, of: account) }
+    }
+
     /// Waits for what a store does, on a thread of Lockkeeper's own that may block.
     private func waiting<Value: Sendable>(
         _ body: @escaping @Sendable () async throws -> Value
