@@ -9,6 +9,7 @@ struct DestroyingTests {
     private static let destroying: [String: [String]] = [
         "account remove": ["alice"],
         "inbox drop": ["packet"],
+        "key remove": ["a74c498eb751489d", "--keys", "/nowhere"],
         "quarantine drop": ["1"],
         "repair": ["alice", "--discard-damaged"],
         "restore": ["file"],
