@@ -144,7 +144,7 @@ struct WorkspaceTests {
     }
 
     // Found from outside: an empty store beside the old file hid everything.
-    @Test("an account of which no charter and no registry knows any more is added with its own files")
+    @Test("an account that no charter and no registry knows any more is added with its own files")
     func lostRegistry() async throws {
         let test = try TestWorkspace()
         let app = try await test.process("app")
