@@ -150,7 +150,10 @@ let package = Package(
         // 6 product
         room(
             "LockkeeperTesting",
-            ["LockkeeperDomain", "LockkeeperPlatform", "Lockkeeper", "LockkeeperMessages"]
+            [
+                "LockkeeperDomain", "LockkeeperPlatform", "Lockkeeper", "LockkeeperMessages",
+                "CLockkeeperFaultVFS",
+            ]
         ),
 
         // 7 proof
@@ -158,7 +161,7 @@ let package = Package(
             "LockkeeperSimulation",
             [
                 "LockkeeperDomain", "LockkeeperPlatform", "LockkeeperCrypto", "LockkeeperText",
-                "Lockkeeper", "LockkeeperMessages", "LockkeeperState", "CLockkeeperFaultVFS",
+                "Lockkeeper", "LockkeeperMessages", "LockkeeperState", "LockkeeperTesting",
                 "CLockkeeperBaseline",
             ]
         ),
@@ -284,7 +287,7 @@ let package = Package(
             dependencies: [
                 "LockkeeperDomain", "CLockkeeperPlatform", "LockkeeperPlatform",
                 "CLockkeeperSQLite", "LockkeeperSQLite", "LockkeeperStorage", "Lockkeeper",
-                "LockkeeperMessages", "LockkeeperState",
+                "LockkeeperMessages", "LockkeeperState", "LockkeeperTesting",
                 "LockkeeperSimulation",
             ],
             path: "Tests/lockkeeper-store-tool",

@@ -1,6 +1,7 @@
 import LockkeeperDomain
 package import LockkeeperMessages
 import LockkeeperPlatform
+import LockkeeperTesting
 
 /// What a demo run does, decided before it begins.
 package struct DemoPlan: Sendable {

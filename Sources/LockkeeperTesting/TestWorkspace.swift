@@ -23,6 +23,9 @@ public final class TestWorkspace: Sendable {
     /// Where the keys of its accounts are kept; `nil` where files are plain.
     public let keys: (any StoreKeySource)?
 
+    /// What goes wrong on its disk; `nil` where nothing can.
+    public let faults: Faults?
+
     private let opened = Mutex<[Workspace]>([])
 
     /// Makes an empty folder.
@@ -31,20 +34,24 @@ public final class TestWorkspace: Sendable {
     ///   - schemas: what processes open with; the messages' by default.
     ///   - limits: the bounds that they keep.
     ///   - keys: where the keys of its accounts are kept; files are plain where it is not given.
+    ///   - faults: what goes wrong on its disk; nothing where they are not given.
     ///   - parent: where the folder is made; the folder for temporary files by default.
     public init(
         schemas: [Schema] = [.messages],
         limits: Limits = Limits(),
         keys: (any StoreKeySource)? = nil,
+        faults: Faults? = nil,
         in parent: String? = nil
     ) throws {
         self.keys = keys
+        self.faults = faults
         self.schemas = schemas
         self.limits = limits
         let parent = parent ?? Environment.variable("TMPDIR") ?? "/tmp"
         let name = String(UInt64.random(in: 0...UInt64.max), radix: 36)
         root = "\(parent)/lk-test-\(name)"
         try FileSystem.makeDirectory(root, mode: 0o700)
+        if let faults { faults.attach(to: try FileSystem.canonicalPath(root)) }
     }
 
     /// Opens the workspace as another process would: with descriptors, locks, connections and caches
@@ -54,25 +61,14 @@ public final class TestWorkspace: Sendable {
         _ name: String,
         role: Workspace.Role = .helper
     ) async throws -> Workspace {
-        let workspace = try await Workspace.openApart(
-            at: root,
-            name: name,
-            role: role,
-            schemas: schemas,
-            limits: limits,
-            clock: clock,
-            wallClock: wallClock,
-            keys: keys
-        )
-        opened.withLock { $0.append(workspace) }
-        return workspace
+        try await process(name, role: role, vfs: faults == nil ? nil : FaultZone.vfs)
     }
 
     /// Opens the workspace as another process whose files are opened with a SQLite VFS of the test's.
     package func process(
         _ name: String,
         role: Workspace.Role = .helper,
-        vfs: String
+        vfs: String?
     ) async throws -> Workspace {
         let workspace = try await Workspace.openApart(
             at: root,
@@ -136,9 +132,15 @@ extension TestWorkspace {
         schemas: [Schema] = [.messages],
         limits: Limits = Limits(),
         keys: (any StoreKeySource)? = nil,
+        faults: Faults? = nil,
         _ test: (TestWorkspace) async throws -> Void
     ) async throws {
-        let workspace = try TestWorkspace(schemas: schemas, limits: limits, keys: keys)
+        let workspace = try TestWorkspace(
+            schemas: schemas,
+            limits: limits,
+            keys: keys,
+            faults: faults
+        )
         try await test(workspace)
         try await workspace.finish()
     }

@@ -40,6 +40,11 @@ struct ClientPackageTests {
         )
         #expect(code == 0 && printed.contains("hello from alice"), "\(printed)")
         try runExample(in: folder)
+        let (tested, verdict) = try run(
+            ["swift", "test", "--package-path", folder.path()],
+            in: folder
+        )
+        #expect(tested == 0 && verdict.contains("with 1 test"), "\(verdict)")
     }
 
     /// Starts the host, wakes both helpers, and reads what each of them says.

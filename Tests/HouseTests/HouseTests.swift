@@ -38,11 +38,11 @@ private let house: [String: Set<String>] = [
     ],
     "LockkeeperTesting": [
         "LockkeeperDomain", "LockkeeperPlatform", "Lockkeeper", "LockkeeperMessages",
-        "Synchronization",
+        "CLockkeeperFaultVFS", "Synchronization",
     ],
     "LockkeeperSimulation": [
         "LockkeeperDomain", "LockkeeperPlatform", "LockkeeperCrypto", "LockkeeperText",
-        "Lockkeeper", "LockkeeperMessages", "LockkeeperState", "CLockkeeperFaultVFS",
+        "Lockkeeper", "LockkeeperMessages", "LockkeeperState", "LockkeeperTesting",
         "CLockkeeperBaseline", "Synchronization",
     ],
     "LockkeeperCommand": [

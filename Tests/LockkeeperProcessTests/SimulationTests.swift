@@ -1,5 +1,6 @@
 import LockkeeperDomain
 import LockkeeperMessages
+import LockkeeperTesting
 import Testing
 
 @testable import LockkeeperSimulation

@@ -1,4 +1,5 @@
 import LockkeeperSimulation
+import LockkeeperTesting
 import Testing
 
 @Suite("Images of a disk after a power cut: what they hold, and what they may lack")

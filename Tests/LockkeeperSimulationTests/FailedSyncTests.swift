@@ -1,7 +1,6 @@
 import Lockkeeper
 import LockkeeperDomain
 import LockkeeperMessages
-import LockkeeperSimulation
 import LockkeeperTesting
 import Testing
 
@@ -12,13 +11,13 @@ struct FailedSyncTests {
         "after a failed sync the session acknowledges nothing any more, although later syncs succeed"
     )
     func nothingIsAcknowledged() async throws {
-        try await TestWorkspace.with { test in
-            let zone = FaultZone(folder: test.root)
-            let app = try await test.process("app", vfs: FaultZone.vfs)
+        let faults = Faults()
+        try await TestWorkspace.with(faults: faults) { test in
+            let app = try await test.process("app")
             try await app.addAccount("alice")
             let alice = try await app.activate("alice")
             try await alice.database.write { try $0.execute("CREATE TABLE note (n INTEGER)") }
-            zone.fail(.sync, of: .log, after: 0, times: 1, with: .ioError)
+            faults.fail(.sync)
             await #expect(throws: LockkeeperError.self) {
                 try await alice.database.write { try $0.execute("INSERT INTO note VALUES (1)") }
             }
@@ -29,21 +28,21 @@ struct FailedSyncTests {
                 #expect(error?.code == .ioFailed)
             }
             // The next one who opens the account copies it, so that it ends sound.
-            _ = try await test.process("next", vfs: FaultZone.vfs).session("alice")
+            _ = try await test.process("next").session("alice")
         }
     }
 
     // 5.2: what cannot be made durable is handed out to nobody, and nobody may act on it by mistake.
     @Test("no effect and no item of the outbox is handed out while its attempt cannot be synced")
     func nothingIsHandedOut() async throws {
-        try await TestWorkspace.with { test in
-            let zone = FaultZone(folder: test.root)
-            let app = try await test.process("app", vfs: FaultZone.vfs)
+        let faults = Faults()
+        try await TestWorkspace.with(faults: faults) { test in
+            let app = try await test.process("app")
             try await app.addAccount("alice", ownID: Array("me".utf8))
             let store = try MessageStore(try await app.activate("alice"))
             try await store.ingest([message("m1", seq: 1)])
             _ = try await store.send(OutgoingMessage(conversation: "c", body: "x"))
-            zone.fail(.sync, of: .log, after: 0, times: 1, with: .ioError)
+            faults.fail(.sync)
             for _ in 0..<2 {
                 await expectIOFailed {
                     if try await store.claimNextEffect() != nil { Issue.record("handed out") }
@@ -53,7 +52,7 @@ struct FailedSyncTests {
                 }
             }
             // The claims were let go: whoever opens the account next, on sound files, has them.
-            let next = try await test.process("next", vfs: FaultZone.vfs)
+            let next = try await test.process("next")
             let sound = try MessageStore(try await next.session("alice"))
             guard let claim = try await sound.claimNextEffect() else {
                 Issue.record("nothing to claim")

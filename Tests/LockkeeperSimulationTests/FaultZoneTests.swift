@@ -3,6 +3,7 @@ import LockkeeperPlatform
 import LockkeeperSQLite
 import LockkeeperSimulation
 import LockkeeperTestSupport
+import LockkeeperTesting
 import Testing
 
 @Suite("A zone of faults: it does what it is set to do, and only there")

@@ -29,6 +29,28 @@ struct GuideSnippets {
         try await test.finish()
     }
 
+    @Test("a full disk, a server that redelivers, and the store converges")
+    func faults() async throws {
+        let faults = Faults()
+        try await TestWorkspace.with(faults: faults) { test in
+            let app = try await test.process("app", role: .host)
+            try await app.addAccount("alice", ownID: Array("u1".utf8))
+            let store = try MessageStore(await app.activate("alice"))
+
+            var trouble = FakeServer.Trouble()
+            trouble.redeliveriesPerThousand = 100
+            trouble.shufflesPages = true
+            let server = FakeServer(trouble: trouble, seed: 7)
+            server.publish(Traffic(seed: 7).events)
+
+            faults.fail(.commit, .diskFull, times: 1)
+            await #expect(throws: LockkeeperError.self) { try await server.sync(store) }
+            server.expireCursors()
+            try await server.sync(store)
+            try await expectConverges(store, with: server)
+        }
+    }
+
     @Test("a vote and a message are one commit")
     func together() async throws {
         try await TestWorkspace.with { test in

@@ -2,6 +2,7 @@ import LockkeeperDomain
 import LockkeeperPlatform
 import LockkeeperSQLite
 import LockkeeperSimulation
+import LockkeeperTesting
 
 /// A database as a program has it that knows nothing of Lockkeeper, in a folder with a zone.
 struct PlainDatabase {

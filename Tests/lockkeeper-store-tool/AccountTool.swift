@@ -5,6 +5,7 @@ import LockkeeperDomain
 import LockkeeperPlatform
 import LockkeeperSQLite
 import LockkeeperSimulation
+import LockkeeperTesting
 
 /// A process that has the account "alice" open, with its table
 /// `entry (id INTEGER PRIMARY KEY, text TEXT)`.

@@ -3,6 +3,7 @@ import LockkeeperDomain
 import LockkeeperPlatform
 import LockkeeperSQLite
 import LockkeeperSimulation
+import LockkeeperTesting
 
 /// A process that has a store open, for tests that let several of them meet, and stop and kill them.
 ///

@@ -6,6 +6,7 @@ import LockkeeperMessages
 import LockkeeperPlatform
 import LockkeeperSimulation
 import LockkeeperState
+import LockkeeperTesting
 import Synchronization
 
 /// A process that does one thing with a workspace, and dies or stands still in the middle of it.

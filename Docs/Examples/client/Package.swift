@@ -1,7 +1,7 @@
 // swift-tools-version: 6.1
 import PackageDescription
 
-// A small client in four targets. In an app of your own the dependency is
+// A small client in four targets, with a test. In an app of your own the dependency is
 // .package(url: …, from: …) instead of a path.
 let lockkeeper: [Target.Dependency] = [
     .product(name: "Lockkeeper", package: "lockkeeper"),
@@ -16,5 +16,10 @@ let package = Package(
         .executableTarget(name: "ChatHost", dependencies: ["Chat"] + lockkeeper),
         .executableTarget(name: "NotificationHelper", dependencies: ["Chat"] + lockkeeper),
         .executableTarget(name: "ShareHelper", dependencies: ["Chat"] + lockkeeper),
+        .testTarget(
+            name: "ChatTests",
+            dependencies: ["Chat", .product(name: "LockkeeperTesting", package: "lockkeeper")]
+                + lockkeeper
+        ),
     ]
 )

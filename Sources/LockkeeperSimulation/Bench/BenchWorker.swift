@@ -1,9 +1,9 @@
-import CLockkeeperFaultVFS
 import Lockkeeper
 package import LockkeeperDomain
 import LockkeeperMessages
 import LockkeeperPlatform
 import LockkeeperState
+import LockkeeperTesting
 import Synchronization
 
 /// One process of a benchmark.

@@ -2,6 +2,7 @@ import Lockkeeper
 import LockkeeperDomain
 import LockkeeperMessages
 import LockkeeperPlatform
+import LockkeeperTesting
 
 /// One measurement of processes that write messages, on plain SQLite or on Lockkeeper: a fresh store,
 /// real processes that start at one instant, and a count of what is there afterwards.

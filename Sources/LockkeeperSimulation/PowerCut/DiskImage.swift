@@ -1,5 +1,6 @@
 import LockkeeperDomain
 package import LockkeeperPlatform
+package import LockkeeperTesting
 
 /// The files of a store as a disk may hold them after the power went.
 ///

@@ -2,6 +2,7 @@ import Lockkeeper
 import LockkeeperDomain
 import LockkeeperMessages
 import LockkeeperPlatform
+import LockkeeperTesting
 
 /// A process of the simulation of the switch: the host (number 0), which serves and switches when it
 /// is told to, or a helper, which ingests for whatever account it believes is active.

@@ -1,40 +1,40 @@
 import LockkeeperDomain
-package import LockkeeperMessages
+public import LockkeeperMessages
 
 /// Chat traffic as a server would send it, made from a seed.
 ///
 /// Several conversations, texts in several scripts, edits, recalls, read positions, and events that
 /// come again: what an ingesting client must bear. Pages of the stream `inbox` close groups of
 /// events, so that the final cursor is known as well.
-package struct Traffic {
+public struct Traffic {
     /// The events in the order in which the server sent them first.
-    package let events: [Event]
+    public let events: [Event]
 
     /// How much to make, and of what.
-    package struct Shape: Sendable {
+    public struct Shape: Sendable {
         /// Messages in all.
-        package var messageCount = 6000
+        public var messageCount = 6000
         /// Conversations that they are spread over.
-        package var conversationCount = 12
+        public var conversationCount = 12
         /// People beside the account's own self.
-        package var personCount = 30
+        public var personCount = 30
         /// Of a thousand messages, how many are edited later.
-        package var editsPerThousand = 40
+        public var editsPerThousand = 40
         /// Of a thousand messages, how many are recalled later.
-        package var recallsPerThousand = 10
+        public var recallsPerThousand = 10
         /// Events between two pages.
-        package var pageEventCount = 50
+        public var pageEventCount = 50
         /// The stream that the pages belong to.
-        package var stream: StreamID = "inbox"
+        public var stream: StreamID = "inbox"
 
         /// The defaults.
-        package init() {}
+        public init() {}
     }
 
     /// Traffic for one account. The same seed and shape make the same events.
     ///
     /// - Parameter ownID: who the account is among the senders.
-    package init(seed: UInt64, shape: Shape = Shape(), ownID: PersonID = "u1") {
+    public init(seed: UInt64, shape: Shape = Shape(), ownID: PersonID = "u1") {
         var generator = SeededGenerator(seed: seed)
         var maker = Maker(shape: shape, ownID: ownID)
         events = maker.make(using: &generator)
@@ -42,7 +42,7 @@ package struct Traffic {
 
     /// The events with redeliveries: some come again a little later, as from a server that had no
     /// answer.
-    package static func withRedeliveries(
+    public static func withRedeliveries(
         _ events: [Event],
         perThousand: Int,
         seed: UInt64

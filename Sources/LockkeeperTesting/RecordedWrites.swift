@@ -48,7 +48,7 @@ package struct RecordedWrites: Sendable {
     ///
     /// What was written before a sync that failed is never certain, whatever later syncs say: the
     /// kernel drops the mark that it is still to be written, and keeps showing it (5.2).
-    func isCertain(before end: Int) -> [Bool] {
+    package func isCertain(before end: Int) -> [Bool] {
         var isCertain = Array(repeating: false, count: end)
         var pending: [String: [Int]] = [:]
         for (index, step) in steps[..<end].enumerated() {
