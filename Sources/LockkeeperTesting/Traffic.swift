@@ -6,7 +6,7 @@ public import LockkeeperMessages
 /// Several conversations, texts in several scripts, edits, recalls, read positions, and events that
 /// come again: what an ingesting client must bear. Pages of the stream `inbox` close groups of
 /// events, so that the final cursor is known as well.
-public struct Traffic {
+public struct Traffic: Sendable {
     /// The events in the order in which the server sent them first.
     public let events: [Event]
 
@@ -33,7 +33,10 @@ public struct Traffic {
 
     /// Traffic for one account. The same seed and shape make the same events.
     ///
-    /// - Parameter ownID: who the account is among the senders.
+    /// - Parameters:
+    ///   - seed: what it is drawn from.
+    ///   - shape: how much of what.
+    ///   - ownID: who the account is among the senders.
     public init(seed: UInt64, shape: Shape = Shape(), ownID: PersonID = "u1") {
         var generator = SeededGenerator(seed: seed)
         var maker = Maker(shape: shape, ownID: ownID)
@@ -42,6 +45,11 @@ public struct Traffic {
 
     /// The events with redeliveries: some come again a little later, as from a server that had no
     /// answer.
+    ///
+    /// - Parameters:
+    ///   - events: what the server has.
+    ///   - perThousand: of a thousand events, behind how many an older one comes again.
+    ///   - seed: what is drawn from.
     public static func withRedeliveries(
         _ events: [Event],
         perThousand: Int,
