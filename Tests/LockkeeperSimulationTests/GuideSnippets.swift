@@ -43,8 +43,9 @@ struct GuideSnippets {
             let server = FakeServer(trouble: trouble, seed: 7)
             server.publish(Traffic(seed: 7).events)
 
-            faults.fail(.commit, .diskFull, times: 1)
+            faults.fail(.commit, .diskFull, times: nil)
             await #expect(throws: LockkeeperError.self) { try await server.sync(store) }
+            faults.heal(.commit)
             server.expireCursors()
             try await server.sync(store)
             try await expectConverges(store, with: server)

@@ -15,8 +15,9 @@ func converges() async throws {
         trouble.redeliveriesPerThousand = 100
         let server = FakeServer(trouble: trouble, seed: 7)
         server.publish(Traffic(seed: 7).events)
-        faults.fail(.commit, .diskFull, times: 1)
+        faults.fail(.commit, .diskFull, times: nil)
         await #expect(throws: LockkeeperError.self) { try await server.sync(store) }
+        faults.heal(.commit)
         try await server.sync(store)
         _ = try await store.send(OutgoingMessage(conversation: "room-1", body: "hello"))
         try await server.takeOutbox(of: store)
