@@ -178,9 +178,7 @@ extension Workspace {
     public func inspectionSession(_ id: AccountID) async throws -> Session {
         try await work { workspace in
             try workspace.continueRecovery(of: id)
-            let record = try workspace.registry.record(of: id)
-            try workspace.paths.account(directory: record.directory).requireCurrent(record)
-            let info = AccountInfo(record)
+            let info = AccountInfo(try workspace.registry.record(of: id))
             let token = FencingToken(account: id, generation: info.generation)
             return try SessionBuilder(workspace: workspace, info: info, token: token)
                 .build(isReadOnly: true)

@@ -68,13 +68,17 @@ extension Workspace {
         until deadline: Deadline
     ) throws -> (record: AccountRecord, hasRenewed: Bool) {
         let record = try registry.record(of: id)
-        if try paths.account(directory: record.directory).newerFiles(than: record).isEmpty {
-            return (record, false)
-        }
+        guard try isOlder(record) else { return (record, false) }
         return try membership.underSwitch(until: deadline) {
+            // Another process may have published files between the two looks.
+            guard try isOlder(try registry.record(of: id)) else { return (record, false) }
             try renewRegistry(until: deadline)
             return (try registry.record(of: id), true)
         }
+    }
+
+    private func isOlder(_ record: AccountRecord) throws -> Bool {
+        try !paths.account(directory: record.directory).newerFiles(than: record).isEmpty
     }
 
     /// Makes sure that a database is none that belongs elsewhere; one that cannot be read is not told of.
