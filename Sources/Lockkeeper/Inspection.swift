@@ -428,6 +428,11 @@ extension AccountFiles {
         )
         defer { try? connection.close() }
         try Fence.refuseStranger(connection, kind, of: attachment.account, at: path)
+        if try registryIsOlder(than: connection, at: path) {
+            return [
+                InspectionFinding("old-registry", .oldRegistry(attachment.account, beside: path))
+            ]
+        }
         look.cancellation.runs(on: connection)
         let findings = try inspection.run(
             on: connection,

@@ -128,7 +128,7 @@ extension LockkeeperError {
             .fileMissing,
             subject: newer,
             explanation:
-                "'workspace.db' knows an older file than this one: somebody has put an old one back",
+                "'workspace.db' is older than this file: somebody has put an old one back",
             answer: .recover,
             remedy:
                 "Nothing was changed. 'lockkeeper repair \(account)' makes 'workspace.db' anew of the"

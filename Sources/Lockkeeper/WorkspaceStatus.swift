@@ -197,6 +197,8 @@ extension Workspace {
             }
             for kind in StoreKind.allCases { try files.trust(in: kind).check() }
             account.inspections = try files.inspectionSummaries(of: account.info)
+        } catch StorageError.fileMissing where account.recovery != nil {
+            // What a recovery has moved aside is not missing.
         } catch {
             account.note(error)
         }

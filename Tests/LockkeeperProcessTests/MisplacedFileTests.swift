@@ -173,6 +173,29 @@ struct MisplacedFileTests {
         try await workspace.expectSound(account: "bob")
     }
 
+    @Test("an old workspace.db that knows the files, and an older generation, is told and made anew")
+    func oldGeneration() async throws {
+        let workspace = try await makeWorkspace()
+        let old = try FileSystem.contents(of: "\(workspace.root)/workspace.db")
+        for command in ["sign-out", "activate"] {
+            let changed = try await workspace.run(["account", command, "alice"])
+            #expect(changed.status == .exited(0), "\(changed.errorText)")
+        }
+        let before = try await workspace.run(["account", "list"]).lines
+        try FileSystem.replaceFile(at: "\(workspace.root)/workspace.db", with: old)
+        for command in ["check", "doctor"] {
+            let told = try await workspace.run([command])
+            #expect(told.status == .exited(1), "\(told.errorText)")
+            #expect(told.lines.contains { $0.hasPrefix("old-registry: ") }, "\(told.lines)")
+        }
+        let repaired = try await workspace.run(["repair", "alice"])
+        #expect(repaired.status == .exited(0), "\(repaired.errorText)")
+        #expect(repaired.lines.first?.hasPrefix("'workspace.db' was older") == true)
+        #expect(try await workspace.run(["account", "list"]).lines == before)
+        #expect(try await workspace.run(["ingest"], input: line(2)).status == .exited(0))
+        try await workspace.expectSound()
+    }
+
     @Test(
         "a copy that nobody came to publish is no newer file, and does not keep a person from beginning anew"
     )

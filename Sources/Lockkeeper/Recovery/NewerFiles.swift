@@ -7,7 +7,8 @@ import LockkeeperStorage
 ///
 /// The account's charter never names a file before the registry does, so that one that names a newer
 /// file, or another account of the id that was added later, proves it. Where the charter cannot be read,
-/// a database that is not there beside a newer one says so.
+/// a database that is not there beside a newer one says so. A fence that stands above the registry's
+/// generation proves it as well, unless somebody is at a switch or a recovery.
 extension WorkspacePaths.Account {
     /// The numbers of the files that are newer than those that the registry knows; none where it is as
     /// new as they are.
@@ -78,7 +79,25 @@ extension Workspace {
     }
 
     private func isOlder(_ record: AccountRecord) throws -> Bool {
-        try !paths.account(directory: record.directory).newerFiles(than: record).isEmpty
+        let account = paths.account(directory: record.directory)
+        return try !account.newerFiles(than: record).isEmpty || hasNewerFence(record.id)
+    }
+
+    private func hasNewerFence(_ id: AccountID) -> Bool {
+        // Whoever has the account to himself is waited for by the repair.
+        guard let files = try? AccountFiles(id, of: self) else { return false }
+        return StoreKind.allCases.contains { kind in
+            guard let path = try? files.path(of: kind),
+                let connection = try? StoreFile.open(
+                    path,
+                    for: .reading,
+                    environment: environment,
+                    busyDeadline: deadlineOfOpening()
+                )
+            else { return false }
+            defer { try? connection.close() }
+            return (try? files.registryIsOlder(than: connection, at: path)) ?? false
+        }
     }
 
     /// Makes sure that a database is none that belongs elsewhere; one that cannot be read is not told of.
@@ -98,6 +117,20 @@ extension Workspace {
 }
 
 extension AccountFiles {
+    /// Whether a database's fence stands above what the registry knows, and nobody is about to tell it. The
+    /// registry is read after the fence: whoever raises one has written down before that he will.
+    func registryIsOlder(than connection: Connection, at path: String) throws -> Bool {
+        let account = attachment.account
+        guard let fence = try? Fence.read(from: connection, path: path), fence.account == account
+        else { return false }
+        return try workspace.registry.use { registry in
+            guard try registry.intent() == nil, try registry.recovery(of: account) == nil,
+                let record = try registry.account(account)
+            else { return false }
+            return record.generation < fence.generation
+        }
+    }
+
     /// A charter that cannot be read, or is another account's. One that is behind the registry is not told:
     /// it is written after it.
     func charterFindings() throws -> [InspectionFinding] {

@@ -59,6 +59,9 @@ struct InterruptedRepairTests {
             #expect(unfinished.explanation.contains(phase.rawValue))
             #expect(!findings.contains { $0.code == "file-missing" })
             if phase == .salvaging { #expect(findings.count == 1) }
+            let status = try #require(try await next.status().accounts.first)
+            #expect(status.recovery?.contains(phase.rawValue) == true)
+            if phase == .salvaging { #expect(status.problem == nil) }
             let heard = Heard()
             next.onFinishedRepair { report in heard.reports.withLock { $0.append(report) } }
             // All that the command check looks at goes on with nothing.
