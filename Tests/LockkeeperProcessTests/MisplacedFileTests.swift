@@ -173,7 +173,7 @@ struct MisplacedFileTests {
         try await workspace.expectSound(account: "bob")
     }
 
-    @Test("an old workspace.db that knows the files, and an older generation, is told and made anew")
+    @Test("an old workspace.db that knows the files, and an older generation, is told and mended")
     func oldGeneration() async throws {
         let workspace = try await makeWorkspace()
         let old = try FileSystem.contents(of: "\(workspace.root)/workspace.db")
