@@ -61,7 +61,7 @@ struct StressTests {
     // were parked.
     @Test(
         "seeds that once failed find nothing any more",
-        .enabled(if: isWholeRun),
+        .enabled(if: isWholeRun, "runs with Scripts/test --all"),
         arguments: [
             ("2518861154", "kill,stop,long-reader,remove-socket,switch,clock"),
             (

@@ -88,8 +88,9 @@ struct SurroundingsTests {
     func copies() async throws {
         try await withNotes { test, app, alice in
             let own = ProcessView.mappedFiles(pid: getpid())
-            let library = try #require(own.first { $0.contains("/libsqlite3.so") })
-            let copy = "\(test.root)/libsqlite3.so.copy"
+            let name = SQLiteLibrary.canEncrypt ? "libsqlcipher.so" : "libsqlite3.so"
+            let library = try #require(own.first { $0.contains("/\(name)") })
+            let copy = "\(test.root)/\(name).copy"
             try FileSystem.replaceFile(at: copy, with: try FileSystem.contents(of: library))
             let handle = try #require(dlopen(copy, RTLD_NOW | RTLD_LOCAL))
             defer { dlclose(handle) }

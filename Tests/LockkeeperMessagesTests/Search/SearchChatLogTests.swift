@@ -46,7 +46,7 @@ struct SearchChatLogTests {
         "the large log: hits equal a look at every text, and a page is far below what a look costs",
         .enabled(
             if: Environment.variable("LOCKKEEPER_TEST_ALL") != nil,
-            "a long form"
+            "a long form: runs with Scripts/test --all"
         )
     )
     func large() async throws {
