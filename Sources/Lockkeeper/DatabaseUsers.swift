@@ -174,14 +174,21 @@ struct DatabaseUsers: Sendable {
         let writing = [
             FileLockBytes.writer, FileLockBytes.checkpointer, FileLockBytes.recovery,
         ]
-        return try Set(
-            KernelLock.all().filter { lock in
+        // The kernel gives the list a page at a time, by places in it: a lock is left out where others
+        // before it end meanwhile. Who is in the way stands still, and is in one of several readings.
+        var pids: Set<Int32> = []
+        for _ in 0..<Self.readingCount {
+            let locks = try KernelLock.all().filter { lock in
                 guard lock.kind == .process, lock.isExclusive else { return false }
                 return indexes.contains(lock.file) && writing.contains(where: lock.covers)
                     || databases.contains(lock.file) && lock.bytes.overlaps(FileLockBytes.database)
-            }.map(\.pid)
-        )
+            }
+            pids.formUnion(locks.map(\.pid))
+        }
+        return pids
     }
+
+    private static let readingCount = 4
 
     private func pidsWithoutRecord() throws -> Set<Int32> {
         let files = try Set(
