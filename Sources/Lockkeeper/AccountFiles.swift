@@ -358,6 +358,7 @@ struct AccountFiles: Sendable {
             // Entering has written down that it writes.
             try attachment.membership.setActivity(.migrating)
             try backUpBeforeMigration(of: kind, connection, at: path)
+            Failpoint.migrationBackedUp.reach()
             let applied = try migrator.apply(to: connection, at: now) { done, count in
                 let progress = ActivityProgress(done: done, of: count)
                 // For people's eyes only.

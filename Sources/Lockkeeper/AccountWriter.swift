@@ -94,6 +94,7 @@ final class AccountWriter: @unchecked Sendable {
             let open = try opened()
             if try open.trust.check().isLeaveWordSet { attachment.lookAtLeaveWord() }
             try settle(deadline: deadline)
+            Failpoint.afterLock.reach()
             do {
                 return try open.store.transaction(
                     token: token,
@@ -171,6 +172,7 @@ final class AccountWriter: @unchecked Sendable {
             let position = commit.map { Position(store: store, commit: $0) }
             let ended = clock.now()
             unsynced.append { [clock, times] result in
+                Failpoint.afterSync.reach()
                 times.add(.sync, clock.now().duration(since: ended))
                 if case .success = result, let position { known.raise(to: position) }
                 completion(result)

@@ -91,6 +91,7 @@ struct Checkpoint: Sendable {
             guard try step.copy().isComplete else { return .pinned }
             whenCopied()
             guard try shortensAlways || step.isDegraded else { return .complete }
+            Failpoint.checkpointWhole.reach()
             return try step.shorten() ? .complete : .pinned
         }
     }
@@ -106,7 +107,8 @@ struct Checkpoint: Sendable {
         try step.trust.check()
         return try withExtendedLifetime(stay) {
             try maintenance.whileHeld {
-                try step.whileIndexStays { try step.fits() ? body(step) : .noRoom }
+                Failpoint.checkpointBegun.reach()
+                return try step.whileIndexStays { try step.fits() ? body(step) : .noRoom }
             }
         }
     }

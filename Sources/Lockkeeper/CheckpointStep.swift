@@ -14,11 +14,13 @@ struct CheckpointStep: Sendable {
     ///
     /// For the whole of it a second connection holds a read transaction, so that nobody, ours or
     /// foreign, can restart the log meanwhile: that is what SQLite before 3.51.3 gets wrong (I-10).
-    ///
     func copy() throws -> CheckpointResult {
         try withReader { _ in
             try withWorker { worker in
-                try trust.syncing { try worker.checkpoint(.passive) }
+                Failpoint.checkpointReading.reach()
+                let result = try trust.syncing { try worker.checkpoint(.passive) }
+                Failpoint.checkpointCopied.reach()
+                return result
             }
         }
     }
@@ -62,6 +64,7 @@ struct CheckpointStep: Sendable {
                 )
                 do {
                     _ = try trust.syncing { try worker.checkpoint(.truncate) }
+                    Failpoint.checkpointShortened.reach()
                     return true
                 } catch let error as SQLiteError where ResultCode.busy ~= error.code {
                     return false

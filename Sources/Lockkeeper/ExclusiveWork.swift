@@ -77,12 +77,18 @@ struct ExclusiveWork {
         _ body: () throws -> Value
     ) throws -> Value {
         let entry = try membership.acquire(.entry, .exclusive, until: deadline)
+        Failpoint.exclusiveEntered.reach()
         try membership.askToLeave(holding: entry)
         // Void without ENTRY anyway.
         defer { try? membership.clearLeaveWord(holding: entry) }
         let presence = try membership.acquire(.presence, .exclusive, until: deadline)
         let maintenance = try membership.acquire(.maintenance, .exclusive, until: deadline)
-        return try presence.whileHeld { try maintenance.whileHeld { try body() } }
+        return try presence.whileHeld {
+            try maintenance.whileHeld {
+                Failpoint.exclusiveAlone.reach()
+                return try body()
+            }
+        }
     }
 
     /// Opens the current files so that nobody else, foreign programs included, has them open. One that
@@ -139,6 +145,7 @@ struct ExclusiveWork {
         guard let record = try workspace.registry.use({ try $0.account(attachment.account) })
         else { return }
         try attachment.writeCharter(record)
+        Failpoint.copyChartered.reach()
         let paths = attachment.paths
         let leftovers = try FileSystem.list(paths.directory).filter { name in
             StoreKind.allCases.contains { kind in

@@ -60,11 +60,13 @@ extension Workspace {
             )
             try migrateUnpublished(path, kind, deadline: deadline, adapting: adapt)
             try requireSound(path, kind, deadline: deadline)
+            Failpoint.copyMade.reach()
             numbers[kind] = number
         }
         try registry.use { [numbers] in
             try $0.replace(numbers, at: generation, of: attachment.account)
         }
+        Failpoint.copyPublished.reach()
         return generation
     }
 

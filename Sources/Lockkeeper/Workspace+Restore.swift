@@ -83,6 +83,7 @@ extension Workspace {
         var notes = try interruptedRepair(of: id, kind)
         let before = try registry.record(of: id)
         let account = AccountInfo(before)
+        Failpoint.restoreChecked.reach()
         let generation = try work.run(
             proving: StoreKind.allCases,
             toleratingDamage: true,

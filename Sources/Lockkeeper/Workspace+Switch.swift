@@ -62,7 +62,10 @@ extension Workspace {
                 try AccountFiles(new, of: self).prepare(deadline: deadline)
             }
         }
-        try carryOut(try intend(from: old, to: new), deadline: deadline)
+        Failpoint.switchPrepared.reach()
+        let intent = try intend(from: old, to: new)
+        Failpoint.switchIntended.reach()
+        try carryOut(intent, deadline: deadline)
     }
 
     /// Finishes what another process began and did not end.
@@ -174,8 +177,12 @@ extension Workspace {
                 counterpart: intent.counterpart(of: token),
                 deadline: deadline
             )
+            (state == .retired ? Failpoint.switchRetired : .switchActivated).reach()
             return nil
-        case .advance(let intent): return try registry.use { try $0.advance(intent) }
+        case .advance(let intent):
+            let advanced = try registry.use { try $0.advance(intent) }
+            Failpoint.switchAdvanced.reach()
+            return advanced
         case .turnBack(let intent, let retiringTarget):
             return try registry.use { try $0.turnBack(intent, retiringTarget: retiringTarget) }
         case .withdraw(let intent):
@@ -183,6 +190,7 @@ extension Workspace {
             return nil
         case .complete(let intent):
             try registry.use { try $0.complete(intent) }
+            Failpoint.switchCompleted.reach()
             if let token = intent.retiring { announce(token, .retired) }
             if let token = intent.activating { announce(token, .active) }
             return nil

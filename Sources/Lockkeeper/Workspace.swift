@@ -137,7 +137,6 @@ public final class Workspace: Sendable {
     ///
     /// - Parameters:
     ///   - vfs: the SQLite VFS that all files are opened with; the default one otherwise.
-    ///   - admitsSuperseded: plants the defect of that name; see `StoreEnvironment`.
     package static func openApart(
         at path: String,
         name: String,
@@ -147,8 +146,7 @@ public final class Workspace: Sendable {
         clock: any MonotonicClock = SystemClock(),
         wallClock: any WallClockSource = SystemWallClock(),
         vfs: String? = nil,
-        keys: (any StoreKeySource)? = nil,
-        admitsSuperseded: Bool = false
+        keys: (any StoreKeySource)? = nil
     ) async throws -> Workspace {
         try requireEncryption(for: keys)
         return try await blocking("lk-open") {
@@ -161,8 +159,7 @@ public final class Workspace: Sendable {
                 clock: clock,
                 wallClock: wallClock,
                 vfs: vfs,
-                keys: keys,
-                admitsSuperseded: admitsSuperseded
+                keys: keys
             )
         }
     }
@@ -176,8 +173,7 @@ public final class Workspace: Sendable {
         clock: any MonotonicClock,
         wallClock: any WallClockSource,
         vfs: String? = nil,
-        keys: (any StoreKeySource)?,
-        admitsSuperseded: Bool = false
+        keys: (any StoreKeySource)?
     ) throws {
         let paths = WorkspacePaths(root: folder.path)
         self.paths = paths
@@ -205,8 +201,7 @@ public final class Workspace: Sendable {
                 jitterSeed: generator.next(),
                 vfs: vfs,
                 keys: KeyRing(keys, paths: paths),
-                isBookkeeping: { bookkeeping.contains($0) },
-                admitsSuperseded: admitsSuperseded
+                isBookkeeping: { bookkeeping.contains($0) }
             )
             let membership = try LockFileMembership(
                 path: paths.locks,

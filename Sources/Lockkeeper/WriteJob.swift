@@ -92,9 +92,12 @@ final class WriteJob<Value: Sendable>: AdmittedWork {
             } catch {
                 return completion(.failure(error))
             }
+            Failpoint.beforeAnnouncement.reach()
             if let change { writer.announce(change) }
+            Failpoint.afterAnnouncement.reach()
             writer.makeDurable(durability, upTo: receipt.commit) { [completion] result in
                 completion(result.map { (value, receipt) })
+                Failpoint.afterAcknowledgement.reach()
             }
         }
     }

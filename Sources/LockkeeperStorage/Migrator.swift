@@ -1,4 +1,5 @@
 import LockkeeperDomain
+import LockkeeperPlatform
 package import LockkeeperSQLite
 
 /// Brings a database to this program's schema, and refuses one that is ahead of it (I-14).
@@ -182,7 +183,9 @@ package struct Migrator: Sendable {
             let new = Set(dangling).subtracting(known)
             if !new.isEmpty { throw DanglingRows(new) }
             try record(migration, in: connection, at: milliseconds)
+            Failpoint.migrationRun.reach()
         }
+        Failpoint.migrationCommitted.reach()
     }
 
     /// Runs a step under the closures' rules, so that it cannot commit half of itself.

@@ -17,10 +17,6 @@ package struct StoreEnvironment: Sendable {
     package let keys: KeyRing
     /// Tables that stand in no commit-log row besides this room's own.
     package let isBookkeeping: @Sendable (String) -> Bool
-    /// Plants a defect: a token that is not current is admitted (I-2). Only the simulation of the
-    /// switch sets it, to show that its judgement finds such a thing; no app can reach it, and it is
-    /// looked at only where a transaction would be refused.
-    package let admitsSuperseded: Bool
 
     /// An environment of its parts.
     package init(
@@ -30,8 +26,7 @@ package struct StoreEnvironment: Sendable {
         jitterSeed: UInt64,
         vfs: String? = nil,
         keys: KeyRing = KeyRing(),
-        isBookkeeping: @escaping @Sendable (String) -> Bool = { _ in false },
-        admitsSuperseded: Bool = false
+        isBookkeeping: @escaping @Sendable (String) -> Bool = { _ in false }
     ) {
         self.clock = clock
         self.wallClock = wallClock
@@ -40,6 +35,5 @@ package struct StoreEnvironment: Sendable {
         self.vfs = vfs
         self.keys = keys
         self.isBookkeeping = isBookkeeping
-        self.admitsSuperseded = admitsSuperseded
     }
 }

@@ -174,11 +174,10 @@ package final class StoreWriter {
 
     private func begin(_ token: FencingToken) throws -> Head {
         try sqlite { () throws(SQLiteError) in try connection.begin(.immediate) }
+        Failpoint.afterBegin.reach()
         let head = try readHead()
         guard head.generation == token.generation, head.state == .active else {
-            if environment.admitsSuperseded || PlantedDefect.skipFenceCheck.isPlanted {
-                return head
-            }
+            if PlantedDefect.skipFenceCheck.isPlanted { return head }
             throw StorageError.superseded(
                 held: token,
                 current: head.generation,
@@ -186,6 +185,7 @@ package final class StoreWriter {
             )
         }
         try schema.check(head.migrationCount, connection)
+        Failpoint.afterFenceCheck.reach()
         return head
     }
 
@@ -215,7 +215,9 @@ package final class StoreWriter {
                 )
             }
         }
+        Failpoint.beforeCommit.reach()
         try sqlite { () throws(SQLiteError) in try connection.commit() }
+        Failpoint.afterCommit.reach()
         return TransactionOutcome(
             value: value,
             change: change(from: jump ?? head, to: last, head, tables, topics),

@@ -192,6 +192,7 @@ struct InboxDrain {
             try attempt.count()
             try work(connection, &topics)
             try table.record(name)
+            Failpoint.packetApplied.reach()
             return .applied
         }
     }
@@ -200,12 +201,15 @@ struct InboxDrain {
     private func settle(_ names: [PacketName], isDurable: Bool) throws {
         // What another process has applied may not be on the disk either.
         if !isDurable { try submit(.durable) { _, _ in } }
+        Failpoint.packetDurable.reach()
         try folder.remove(names)
+        Failpoint.packetRemoved.reach()
         let recorded = try submit(.committed) { connection, _ in
             let table = InboxTable(connection)
             try table.forget(names)
             return try table.names(limit: Self.recordedCountMax)
         }
+        Failpoint.packetForgotten.reach()
         // Somebody died between the two.
         let gone = try recorded.filter { try !folder.isKept($0) }
         if gone.isEmpty { return }

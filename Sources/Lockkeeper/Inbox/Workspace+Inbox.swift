@@ -180,6 +180,7 @@ extension Workspace {
                 if let entry = try? kept.get() { try folder.removeWithFolders(entry.name) }
                 throw LockkeeperError.accountRemoved(id)
             }
+            Failpoint.packetKept.reach()
             return KeptPacket(try kept.get(), file)
         }
     }

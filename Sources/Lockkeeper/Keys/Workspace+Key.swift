@@ -81,6 +81,7 @@ extension Workspace {
             throw LockkeeperError.accountInactive(id)
         }
         let key = change == .newKey ? try makeKey(for: id) : nil
+        Failpoint.keyKept.reach()
         let attachment = try attach(id)
         let before = try registry.record(of: id)
         let work = ExclusiveWork(workspace: self, attachment: attachment, deadline: deadline)
@@ -97,6 +98,7 @@ extension Workspace {
                 deadline: deadline
             )
             try sealAnew(attachment.paths, key)
+            Failpoint.keySealed.reach()
             return generation
         }
         if key != nil { try erase(plainKinds, before, in: attachment.paths) }

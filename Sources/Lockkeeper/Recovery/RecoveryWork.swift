@@ -64,9 +64,22 @@ struct RecoveryWork {
                 (intent, report) = try publish(intent, made, sound, at: now)
             case .complete: try workspace.registry.use { [intent] in try $0.complete(intent) }
             }
+            Self.place(behind: action).reach()
             if !machine.take(outcome) { throw unsound(intent) }
         }
         return report
+    }
+
+    /// Where the tests' processes die or stop once a step is done.
+    private static func place(behind action: RecoveryStateMachine.Action) -> Failpoint {
+        switch action {
+        case .moveAside: .recoveryAside
+        case .reindex: .recoveryReindexed
+        case .salvage: .recoverySalvaged
+        case .inspect: .recoveryInspected
+        case .publish: .recoveryPublished
+        case .complete: .recoveryCompleted
+        }
     }
 
     // MARK: - Aside

@@ -168,6 +168,7 @@ extension Workspace {
                     beganAt: wallClock.milliseconds()
                 )
                 try registry.use { try $0.note(intent) }
+                Failpoint.recoveryNoted.reach()
                 return try finish(intent, work, connections)
             }
         }

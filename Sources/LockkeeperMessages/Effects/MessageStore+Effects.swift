@@ -66,10 +66,12 @@ extension MessageStore {
             taken.withLock { $0 = nil }
             guard let claimed = try claimEffect(on: connection) else { return Effect?.none }
             taken.withLock { $0 = claimed.hold }
+            Failpoint.effectClaimed.reach()
             topics.insert(claimed.effect.conversation.bytes)
             return claimed.effect
         }
         guard let effect, let hold = taken.withLock({ $0 }) else { return nil }
+        Failpoint.effectBegun.reach()
         return EffectClaim(effect, store: self, hold: hold)
     }
 
@@ -227,6 +229,7 @@ extension MessageStore {
             try body(table, row)
             topics.insert(effect.conversation.bytes)
         }
+        Failpoint.effectAnswered.reach()
     }
 
     /// Lets an effect be handed out again at once, whatever held it up.

@@ -123,10 +123,12 @@ extension MessageStore {
             let claimed = try claim(on: connection, at: moment())
             guard let claimed else { return OutboxItem?.none }
             taken.withLock { $0 = claimed.hold }
+            Failpoint.outboxClaimed.reach()
             topics.insert(claimed.item.conversation.bytes)
             return claimed.item
         }
         guard let item, let hold = taken.withLock({ $0 }) else { return nil }
+        Failpoint.outboxBegun.reach()
         return OutboxClaim(item, store: self, hold: hold)
     }
 
@@ -255,6 +257,7 @@ extension MessageStore {
             }
             topics.insert(row.conversation)
         }
+        Failpoint.outboxAnswered.reach()
     }
 
     /// Ends an item that is no message, and merges a change that the server has confirmed, unless the
@@ -270,7 +273,7 @@ extension MessageStore {
         sequence: Int64?,
         version: Int64?
     ) async throws -> OutboxClaim.Confirmation {
-        try await session.database.submit(
+        let confirmation: OutboxClaim.Confirmation = try await session.database.submit(
             durability: .durable,
             waitMax: nil,
             usesReserve: item.act == .recall
@@ -304,6 +307,8 @@ extension MessageStore {
             }
             return overtaken.map { .overtaken($0) } ?? .taken
         }.value
+        Failpoint.outboxAnswered.reach()
+        return confirmation
     }
 
     /// Stores a message that the server has confirmed, at version 0; its item ends with it, unless the
@@ -333,6 +338,7 @@ extension MessageStore {
                     try merge.take(.message(message))
                 }
             }
+            Failpoint.outboxAnswered.reach()
             return result.contradictions.first.map { .contradicted($0) } ?? .taken
         } catch let error as CancellationError {
             throw error

@@ -64,15 +64,15 @@ package final class SwitchWorker: Sendable {
         orders = try SwitchOrders()
         zone = role.canStand ? FaultZone(folder: root) : nil
         wallClock = SteppingWallClock()
+        // Where the fence is compared outside, the comparison inside is missing as well.
+        if role.defect != nil { PlantedDefect.skipFenceCheck.plant() }
         workspace = try await Workspace.openApart(
             at: root,
             name: role.number == 0 ? "host" : "helper-\(role.number)",
             role: role.number == 0 ? .host : .helper,
             schemas: [.messages],
             wallClock: wallClock,
-            vfs: zone == nil ? nil : FaultZone.vfs,
-            // Where the fence is compared outside, the comparison inside is missing as well.
-            admitsSuperseded: role.defect != nil
+            vfs: zone == nil ? nil : FaultZone.vfs
         )
     }
 
