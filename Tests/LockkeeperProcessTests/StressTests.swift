@@ -11,9 +11,11 @@ private let isWholeRun = Environment.variable("LOCKKEEPER_TEST_ALL") != nil
 struct StressTests {
     @Test("a run finds nothing, and much was done and much has happened in it")
     func clean() async throws {
-        // New seeds are sought by Scripts/soak: what a new one finds is for whoever looks for it.
+        // New seeds are tried where all tests run, and by Scripts/soak.
         let seed = 374_474_468
-        let faults = "kill,stop,foreign-lock,remove-socket,backup,switch,clock,inspect,small-log"
+        let faults =
+            "kill,stop,foreign-lock,remove-socket,backup,switch,clock,inspect,small-log,failpoint,"
+            + "migrate,repair"
         let result = try await CommandRunner.run([
             "stress", "--seed", "\(seed)", "--duration", "4", "--faults", faults, "--json",
         ])
@@ -79,9 +81,24 @@ struct StressTests {
         #expect(result.status == .exited(0), "\(told) \(result.errorText)")
     }
 
+    // A minute of them. What a new one finds becomes a fixed one, with what was wrong mended.
+    @Test("seeds that nobody has tried find nothing", .enabled(if: isWholeRun), arguments: 1...3)
+    func newSeeds(_ number: Int) async throws {
+        let seed = UInt32.random(in: 0...UInt32.max)
+        print("seed=\(seed)")
+        let result = try await CommandRunner.run([
+            "stress", "--seed", "\(seed)", "--duration", "20s",
+        ])
+        let told = result.lines.joined(separator: "\n")
+        #expect(result.status == .exited(0), "seed=\(seed) \(told) \(result.errorText)")
+    }
+
     @Test("trouble that there is not, and a disk that others use, are refused")
     func usage() async throws {
-        for words in [["--faults", "rain"], ["--faults", "full-disk"], ["--duration", "0"]] {
+        for words in [
+            ["--faults", "rain"], ["--faults", "full-disk"], ["--duration", "0"],
+            ["--duration", "1w"], ["--duration", "h"], ["--duration", "25h"],
+        ] {
             #expect(try await CommandRunner.run(["stress"] + words).status == .exited(64))
         }
         let folder = try TemporaryFolder()

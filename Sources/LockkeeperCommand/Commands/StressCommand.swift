@@ -26,7 +26,7 @@ struct StressCommand: Command {
         """
     static let options: [OptionSpecification] = [
         .value("seed", "N", "repeats the plan of an earlier run [drawn anew]"),
-        .value("duration", "S", "how long trouble is made, in seconds [20]"),
+        .value("duration", "TIME", "how long trouble is made: 90, 30s, 10m, 1h [20s]"),
         .value("faults", "LIST", "the trouble that is made: kill,stop,… [drawn]"),
         .flag("small-disk", "the workspace has a small disk of its own, which is filled"),
         .value("report", "FILE", "writes a page to look at: who was inside when, and the verdict"),
@@ -46,11 +46,22 @@ struct StressCommand: Command {
         plan = StressPlan(
             seed: try arguments.integer("seed", in: 0...UInt64.max)
                 ?? .random(in: 0...UInt64(UInt32.max)),
-            duration: .seconds(try arguments.integer("duration", in: 1...86_400) ?? 20),
+            duration: try Self.duration(arguments.value("duration") ?? "20s"),
             hasSmallDisk: hasSmallDisk,
             faults: try Self.faults(arguments.value("faults"), hasSmallDisk),
             defect: try arguments.choice("inject-bug", of: PlantedDefect.self)
         )
+    }
+
+    /// Reads a duration; a number alone is one of seconds.
+    private static func duration(_ text: String) throws(UsageError) -> Duration {
+        let units: [Character: Int] = ["s": 1, "m": 60, "h": 3600]
+        let unit = text.last.flatMap { units[$0] }
+        let digits = unit == nil ? text[...] : text.dropLast()
+        guard let number = Int(digits), (1...86_400).contains(number),
+            number * (unit ?? 1) <= 86_400
+        else { throw UsageError("--duration takes 1s to 24h: 90, 30s, 10m, 1h.") }
+        return .seconds(number * (unit ?? 1))
     }
 
     private static func faults(

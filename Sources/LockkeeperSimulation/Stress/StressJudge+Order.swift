@@ -202,16 +202,19 @@ extension StressJudge {
 
     /// What was read before it came is not told of.
     private func readBefore(_ shown: [String: [Exchange]], _ account: String) -> [StressViolation] {
-        let reads = exchanges(.read, of: account).filter(\.isDone)
+        // In the order of the answers, each with the furthest place up to there.
+        let reads = Dictionary(
+            grouping: exchanges(.read, of: account).filter(\.isDone),
+            by: { $0.asked.text ?? "" }
+        ).mapValues { Self.furthest($0) }
         var found: [StressViolation] = []
         for exchange in exchanges(.packet, of: account) {
             guard let attempt = SwitchAttempt(exchange.asked.id) else { continue }
             let conversation = StressContent.packets(of: attempt.helper).description
-            let earlier = reads.filter { read in
-                read.asked.text == conversation
-                    && read.answer.map { $0.time < exchange.asked.time } ?? false
-            }.max { $0.place < $1.place }
-            guard let earlier else { continue }
+            guard let all = reads[conversation] else { continue }
+            let behind = all.partitioningIndex { $0.time >= exchange.asked.time }
+            guard behind > 0 else { continue }
+            let earlier = all[behind - 1].read
             for number in 1...StressContent.messageCount(of: attempt)
             where StressContent.place(attempt, number) <= earlier.place {
                 let id = StressContent.messageID(attempt, number)
@@ -227,6 +230,16 @@ extension StressJudge {
         return found
     }
 
+    /// What was read, in the order of the answers: each with the one that is furthest up to there.
+    private static func furthest(_ reads: [Exchange]) -> [(time: Int64, read: Exchange)] {
+        var furthest: Exchange?
+        return reads.sorted { $0.answered < $1.answered }.map { read in
+            let most = furthest.map { $0.place >= read.place ? $0 : read } ?? read
+            furthest = most
+            return (read.answered, most)
+        }
+    }
+
     private func isFirstDelivery(_ exchange: Exchange, in account: String) -> Bool {
         !exchanges(.packet, of: account).contains {
             $0.asked.id == exchange.asked.id && $0.asked.time < exchange.asked.time
@@ -234,7 +247,12 @@ extension StressJudge {
     }
 }
 
-extension Array where Element: Comparable {
+extension StressJudge.Exchange {
+    /// When the answer came; at the end of time where none has.
+    fileprivate var answered: Int64 { answer?.time ?? .max }
+}
+
+extension Array {
     /// The first index whose element satisfies a condition that all behind it satisfy as well.
     func partitioningIndex(where isBehind: (Element) -> Bool) -> Int {
         var (low, high) = (0, count)

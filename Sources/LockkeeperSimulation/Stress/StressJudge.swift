@@ -125,6 +125,7 @@ package struct StressJudge: Sendable {
             if let process = mark.process { killed.insert(process) }
         }
         let stuck = outcome.stragglers.joined()
+        let asked = Dictionary(grouping: exchanges, by: \.process)
         for history in outcome.histories {
             let process = history.process
             if let line = history.unreadable {
@@ -153,7 +154,7 @@ package struct StressJudge: Sendable {
                 found.append(StressViolation("I-12", "\(process) ended: \(ending)", last))
             }
             guard !isKilled else { continue }
-            for exchange in exchanges where exchange.process == process && exchange.answer == nil {
+            for exchange in asked[process] ?? [] where exchange.answer == nil {
                 let sentence = "\(process) was alive and was never told what became of it"
                 found.append(StressViolation("I-6", sentence, exchange.lines))
             }

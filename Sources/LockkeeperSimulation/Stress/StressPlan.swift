@@ -29,6 +29,28 @@ package enum StressRole: String, Sendable, Hashable, CaseIterable {
         case .host, .outbox, .effects, .tail, .snapshot: false
         }
     }
+
+    /// The named places that it comes to.
+    var places: [Failpoint] {
+        let copying: [Failpoint] = [
+            .checkpointBegun, .checkpointReading, .checkpointCopied, .checkpointWhole,
+            .checkpointShortened,
+        ]
+        let writing: [Failpoint] = [
+            .afterLock, .afterBegin, .afterFenceCheck, .beforeCommit, .afterCommit,
+            .beforeAnnouncement, .afterAnnouncement, .afterSync, .afterAcknowledgement,
+        ]
+        let draining: [Failpoint] = [
+            .packetApplied, .packetDurable, .packetRemoved, .packetForgotten,
+        ]
+        switch self {
+        case .host, .tail, .snapshot: return copying
+        case .ingest, .read, .settings: return writing + draining + copying
+        case .deliver: return writing + draining + [.packetKept]
+        case .outbox: return writing + [.outboxClaimed, .outboxBegun, .outboxAnswered]
+        case .effects: return writing + [.effectClaimed, .effectBegun, .effectAnswered]
+        }
+    }
 }
 
 /// A kind of trouble that a stress run may make. Each run leaves some out (swarm testing): what always
@@ -56,6 +78,16 @@ package enum StressFault: String, Sendable, Hashable, CaseIterable {
     case smallLog = "small-log"
     /// The disk is filled and freed; only where the workspace has a small one of its own.
     case fillDisk = "full-disk"
+    /// Processes die or stop at named places of a write, a checkpoint, the inbox and claims.
+    case failpoint
+    /// A program with a schema of its own comes, and migrates the account.
+    case migrate
+    /// The account is repaired, whether that is needed or not.
+    case repair
+
+    /// Those that came later are drawn from a generator of their own, so that a seed that was drawn
+    /// before there were any repeats its plan.
+    static let later: [StressFault] = [.failpoint, .migrate, .repair]
 }
 
 /// What a stress run does, decided before it begins: a seed repeats it. When each process is given the
@@ -94,6 +126,14 @@ package struct StressPlan: Sendable, Hashable {
         case stop(worker: Int)
         /// It goes on.
         case resume(worker: Int)
+        /// It is killed, and started again as one that dies or stops at a place.
+        case arm(worker: Int, Failpoint, Failpoint.Act, count: Int)
+        /// Where it died there it is started again, and where it stopped it goes on.
+        case revive(worker: Int)
+        /// Another program brings its schema.
+        case migrate
+        /// The active account is repaired.
+        case repair
         /// A foreign program takes the write lock of the active account.
         case lock
         /// It lets it go.
@@ -132,14 +172,22 @@ package struct StressPlan: Sendable, Hashable {
         self.defect = defect
         accountCount = 2
         var draw = Draw(generator: SeededGenerator(seed: seed))
-        let drawn = draw.faults(hasSmallDisk: hasSmallDisk)
-        let faults = faults ?? drawn
+        // Any other number: two generators of one seed must not say the same.
+        var later = Draw(generator: SeededGenerator(seed: seed ^ 0x5eed))
+        let earlier = StressFault.allCases.filter { !StressFault.later.contains($0) }
+        let drawn = draw.faults(of: earlier.filter { $0 != .fillDisk || hasSmallDisk })
+        let drawnLater = later.faults(of: StressFault.later)
+        let faults = faults ?? drawn.union(drawnLater)
         self.faults = faults
         roles = draw.roles()
         checkpointFrameCount = faults.contains(.smallLog) ? draw.number(in: 40...400) : nil
         var events: [Event] = []
         for fault in StressFault.allCases where faults.contains(fault) {
-            events += draw.events(of: fault, within: duration, workerCount: roles.count)
+            if StressFault.later.contains(fault) {
+                events += later.events(of: fault, within: duration, roles)
+            } else {
+                events += draw.events(of: fault, within: duration, roles)
+            }
         }
         // Stable where two times are equal, so that a seed repeats the order too.
         self.events = events.enumerated().sorted {
@@ -155,8 +203,7 @@ package struct StressPlan: Sendable, Hashable {
         var generator: SeededGenerator
 
         /// Two of three kinds of trouble, and at least one.
-        mutating func faults(hasSmallDisk: Bool) -> Set<StressFault> {
-            let possible = StressFault.allCases.filter { $0 != .fillDisk || hasSmallDisk }
+        mutating func faults(of possible: [StressFault]) -> Set<StressFault> {
             var drawn: Set<StressFault> = []
             for fault in possible where number(in: 0...2) > 0 { drawn.insert(fault) }
             let one = possible[number(in: 0...possible.count - 1)]
@@ -179,15 +226,16 @@ package struct StressPlan: Sendable, Hashable {
         mutating func events(
             of fault: StressFault,
             within duration: Duration,
-            workerCount: Int
+            _ roles: [StressRole]
         ) -> [Event] {
             // How the workers are started makes these.
             if fault == .longReader || fault == .smallLog { return [] }
             var events: [Event] = []
             var time = milliseconds(100...Self.pauseMax(of: fault))
             while time < duration {
-                let worker = number(in: 0...workerCount - 1)
-                let length = milliseconds(5...(fault == .fillDisk ? 2000 : 900))
+                let worker = number(in: 0...roles.count - 1)
+                let isLong = fault == .fillDisk || fault == .failpoint
+                let length = milliseconds(5...(isLong ? 2000 : 900))
                 let end = min(time + length, duration)
                 switch fault {
                 case .kill: events.append(Event(time: time, action: .kill(worker: worker)))
@@ -208,6 +256,11 @@ package struct StressPlan: Sendable, Hashable {
                 case .fillDisk:
                     events.append(Event(time: time, action: .fill))
                     events.append(Event(time: end, action: .free))
+                case .failpoint:
+                    events.append(Event(time: time, action: arm(worker, roles[worker])))
+                    events.append(Event(time: end, action: .revive(worker: worker)))
+                case .migrate: events.append(Event(time: time, action: .migrate))
+                case .repair: events.append(Event(time: time, action: .repair))
                 case .longReader, .smallLog: break
                 }
                 time = end + milliseconds(20...Self.pauseMax(of: fault))
@@ -215,13 +268,24 @@ package struct StressPlan: Sendable, Hashable {
             return events
         }
 
+        /// A process that dies, or now and then stops, at a place that its role comes to.
+        private mutating func arm(_ worker: Int, _ role: StressRole) -> Action {
+            let places = role.places
+            return .arm(
+                worker: worker,
+                places[number(in: 0...places.count - 1)],
+                number(in: 0...2) > 0 ? .kill : .stop,
+                count: number(in: 1...4)
+            )
+        }
+
         /// How far two of a kind lie apart at most, in milliseconds.
         private static func pauseMax(of fault: StressFault) -> Int {
             switch fault {
-            case .kill, .stop: 700
+            case .kill, .stop, .failpoint: 700
             case .foreignLock, .removeSocket, .stepClock: 1500
             case .switchAccounts, .fillDisk: 2500
-            case .backUp, .inspect: 5000
+            case .backUp, .inspect, .migrate, .repair: 5000
             case .longReader, .smallLog: 1000
             }
         }

@@ -33,10 +33,14 @@ package struct StressReport: Sendable {
             ("snapshots", entries.count { $0.word == .saw && $0.act == .snapshot }),
             ("refused", entries.count { $0.word == .refused }),
             ("commits", outcome.evidence.accounts.map(\.log.count).reduce(0, +)),
-            ("kills", words.count { $0 == "killed" }), ("stops", words.count { $0 == "stopped" }),
+            ("kills", words.count { $0 == "killed" }),
+            ("failpoints", words.count { $0 == "died at its place" }),
+            ("stops", words.count { $0 == "stopped" }),
             ("switches", words.count { $0.hasPrefix("switch") && $0.hasSuffix("done") }),
             ("backups", words.count { $0 == "backup is done" }),
             ("checks", words.count { $0 == "check is done" }),
+            ("migrations", words.count { $0 == "migration is done" }),
+            ("repairs", words.count { $0 == "repair is done" }),
         ]
     }
 

@@ -9,6 +9,22 @@ extension StressRun {
         case .kill(let worker): try killAndRestart(worker)
         case .stop(let worker): try signal(worker, .stop, "stopped")
         case .resume(let worker): try signal(worker, .resume, "continued")
+        case .arm(let worker, let place, let act, let count):
+            let words = ["--failpoint", place.rawValue, "--act", act.rawValue, "--at", "\(count)"]
+            try killAndRestart(worker, words)
+            armed.insert(worker)
+            mark("to \(act.rawValue) itself \(place.rawValue)", workers[worker].process)
+        case .revive(let worker): try revive(worker)
+        case .migrate:
+            migrationCount += 1
+            try runErrand(
+                "migration",
+                ["stress-worker", "--migrate", "\(migrationCount)", "--account", "\(active)"]
+            )
+        case .repair:
+            // A log that a foreign program took along would be a reason to make new files.
+            let accepts = plan.faults.contains(.foreignLock) ? ["--accept-log"] : []
+            try runErrand("repair", ["repair", "\(active)"] + accepts)
         case .lock: try takeLock()
         case .unlock: releaseLock()
         case .removeSocket:
@@ -38,10 +54,12 @@ extension StressRun {
         try free()
         for worker in workers.indices {
             try signal(worker, .resume, "continued")
-            guard workers[worker].managed.wait(until: Deadline(at: clock.now())) != nil else {
-                continue
+            // One that has not come to its place yet would die after the trouble.
+            if armed.contains(worker) {
+                try killAndRestart(worker)
+            } else if hasEnded(worker) {
+                try restart(worker)
             }
-            try restart(worker)
         }
     }
 
@@ -52,18 +70,33 @@ extension StressRun {
 
     // MARK: - Processes
 
-    private mutating func killAndRestart(_ worker: Int) throws {
-        try signal(worker, .kill, "killed")
-        // A process that is being killed ends, whatever it waits for.
-        _ = workers[worker].managed.wait(until: .never)
+    private func hasEnded(_ worker: Int) -> Bool {
+        workers[worker].managed.wait(until: Deadline(at: clock.now())) != nil
+    }
+
+    /// Goes on with a worker that was to die or stop at a place.
+    private mutating func revive(_ worker: Int) throws {
+        try signal(worker, .resume, "continued")
+        guard armed.contains(worker), hasEnded(worker) else { return }
+        mark("died at its place", workers[worker].process)
+        // It killed itself, which is as good as being killed.
+        mark("killed", workers[worker].process)
         try restart(worker)
     }
 
-    private mutating func restart(_ worker: Int) throws {
+    private mutating func killAndRestart(_ worker: Int, _ more: [String] = []) throws {
+        try signal(worker, .kill, "killed")
+        // A process that is being killed ends, whatever it waits for.
+        _ = workers[worker].managed.wait(until: .never)
+        try restart(worker, more)
+    }
+
+    private mutating func restart(_ worker: Int, _ more: [String] = []) throws {
+        armed.remove(worker)
         let last = workers[worker].process
         let process = StressProcess(last.role, worker: worker, life: last.life + 1)
         mark("started", process)
-        workers[worker] = Worker(process: process, managed: try launch(process))
+        workers[worker] = Worker(process: process, managed: try launch(process, more))
     }
 
     private func signal(_ worker: Int, _ signal: Signal, _ what: String) throws {

@@ -41,6 +41,10 @@ package struct StressRun {
     var errands: [ManagedProcess] = []
     var lock: ManagedProcess?
     var isFilled = false
+    /// The workers that may die or stop at a named place.
+    var armed: Set<Int> = []
+    /// How many steps the program has that brings its schema.
+    var migrationCount = 0
     /// The account that is active, unless a switch did not come about.
     var active = StressPlan.account(0)
     private var logSizes: [StressOutcome.LogSize] = []
@@ -142,7 +146,9 @@ package struct StressRun {
     }
 
     /// Starts a process of a worker.
-    func launch(_ process: StressProcess) throws -> ManagedProcess {
+    ///
+    /// - Parameter more: what it is told beside what all are.
+    func launch(_ process: StressProcess, _ more: [String] = []) throws -> ManagedProcess {
         var arguments = [
             "stress-worker", "--name", "\(process)", "--seed", "\(plan.seed)", "--histories",
             places.histories,
@@ -150,6 +156,7 @@ package struct StressRun {
         if let count = plan.checkpointFrameCount { arguments += ["--log-frames", "\(count)"] }
         if plan.faults.contains(.longReader) { arguments.append("--stays-long") }
         if let defect = plan.defect { arguments += ["--inject-bug", defect.rawValue] }
+        arguments += more
         return try supervisor.start("\(process)", arguments) { [life] occurrence in
             life.observe(process, occurrence)
         }

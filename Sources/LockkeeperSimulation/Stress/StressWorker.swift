@@ -21,6 +21,8 @@ package final class StressWorker: Sendable {
         package var staysLong = false
         /// The defect that it has.
         package var defect: PlantedDefect?
+        /// Where it dies or stops, which of the two, and at which coming to it.
+        package var failpoint: (place: Failpoint, act: Failpoint.Act, count: Int)?
 
         /// Settings of their parts.
         package init(process: StressProcess, histories: String, seed: UInt64) {

@@ -24,7 +24,7 @@ struct StressPlanTests {
         #expect(plans.allSatisfy { !$0.faults.isEmpty })
         #expect(plans.contains { $0.faults.count < StressFault.allCases.count / 2 })
         let kinds = plans.flatMap(\.events).map { "\($0.action)".prefix { $0 != "(" } }
-        #expect(Set(kinds).count == 12, "\(Set(kinds))")
+        #expect(Set(kinds).count == 16, "\(Set(kinds))")
     }
 
     @Test(
@@ -36,7 +36,10 @@ struct StressPlanTests {
             #expect(plan.events.map(\.time) == plan.events.map(\.time).sorted())
             #expect(plan.events.allSatisfy { $0.time <= plan.duration })
             let names = plan.events.map { "\($0.action)".prefix { $0 != "(" } }
-            for (begin, end) in [("stop", "resume"), ("lock", "unlock"), ("fill", "free")] {
+            let pairs = [
+                ("stop", "resume"), ("lock", "unlock"), ("fill", "free"), ("arm", "revive"),
+            ]
+            for (begin, end) in pairs {
                 #expect(names.count { $0 == begin } == names.count { $0 == end }, "seed=\(seed)")
             }
             #expect(plan.faults.contains(.kill) || !names.contains("kill"), "seed=\(seed)")
@@ -50,6 +53,37 @@ struct StressPlanTests {
             #expect(!plan.faults.contains(.fillDisk))
             #expect(!plan.events.contains { $0.action == .fill })
         }
+    }
+
+    // The seeds that once failed say something only while their plans are what they were.
+    @Test("trouble that came later changes nothing in the plan of what there was before")
+    func later() {
+        let old = Set(StressFault.allCases).subtracting(StressFault.later)
+        for seed in 0..<20 as Range<UInt64> {
+            let plans = [old, Set(StressFault.allCases)].map {
+                StressPlan(seed: seed, duration: .seconds(10), hasSmallDisk: true, faults: $0)
+            }
+            let rest = plans[1].events.filter { event in
+                switch event.action {
+                case .arm, .revive, .migrate, .repair: false
+                default: true
+                }
+            }
+            #expect(rest == plans[0].events && rest.count < plans[1].events.count, "seed=\(seed)")
+        }
+    }
+
+    @Test("a process dies and stops at every named place that its role comes to")
+    func places() {
+        var drawn: Set<Failpoint> = []
+        for seed in 0..<200 as Range<UInt64> {
+            let plan = StressPlan(seed: seed, duration: .seconds(60), faults: [.failpoint])
+            for case .arm(let worker, let place, _, let count) in plan.events.map(\.action) {
+                #expect(plan.roles[worker].places.contains(place) && count > 0)
+                drawn.insert(place)
+            }
+        }
+        #expect(drawn == Set(StressRole.allCases.flatMap(\.places)))
     }
 
     @Test("every kind of process is there")
