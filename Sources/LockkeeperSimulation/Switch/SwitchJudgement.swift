@@ -296,7 +296,13 @@ extension SwitchJudgement {
             else { return false }
             return token.generation == row.held
         }
-        let start = taken?.line.time ?? row.time
+        // A switch may have begun before the helper took a token that was still good then.
+        let switching = history.entries.last { entry in
+            guard case .switches(row.sentFor, _) = entry.line.statement else { return false }
+            return entry.line.time <= row.time
+        }
+        let taking = taken?.line.time ?? row.time
+        let start = min(taking, switching?.line.time ?? taking)
         var told: [(time: MonotonicInstant, text: String)] = []
         for entry in history.entries where entry.line.time >= start {
             if let text = text(of: entry, by: process, about: row) {
