@@ -4,9 +4,9 @@ import Synchronization
 /// A named place at which a process of the tests kills or stops itself: between two steps of a protocol,
 /// where a kill from outside comes only by luck.
 ///
-/// Each is compiled in, and off. Off, a place costs a call that loads one byte, which never changes: a
-/// nanosecond or two, where a write comes to nine of them and takes tens of thousands. Nothing that an app, a variable or a command for people can
-/// set switches one on.
+/// Each is compiled in, and off. Off, a place costs a call that loads one byte, which never changes; a
+/// write comes to nine of them. Nothing that an app, a variable or a command for people can set switches
+/// one on.
 package enum Failpoint: String, Sendable, Hashable, CaseIterable {
     // MARK: A write, in its order
 
