@@ -12,7 +12,9 @@ struct SearchCommand: Command {
         or with --phrase all of it in one piece. No character of TEXT means anything but itself. Upper
         and lower case, wide and narrow, composed and decomposed forms are the same. Shows conversation,
         seq, time, sender and the part of the text in which it was found. The answer is complete, also
-        while the index is behind. It reads a retired account too.
+        while the index is behind: what the server has said is searched, not what waits in the outbox,
+        so that an edited text is found under its old words until the server has it. It reads a retired
+        account too.
 
           lockkeeper search "see you" --conversation room-7 --after 2026-11-01T00:00:00Z
         """

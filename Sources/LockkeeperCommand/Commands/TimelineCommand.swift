@@ -153,7 +153,9 @@ struct TimelineCommand: Command {
 
     private func print(_ gap: ClosedRange<Int64>, _ context: CommandContext) throws {
         guard context.options.isJSON else {
-            return try context.console.print("\(gap.upperBound)…\(gap.lowerBound)\tmissing")
+            let places =
+                gap.count == 1 ? "\(gap.lowerBound)" : "\(gap.lowerBound) to \(gap.upperBound)"
+            return try context.console.print("\(places)\tmissing")
         }
         try context.console.print { writer in
             writer.beginVersionedObject()
