@@ -123,10 +123,14 @@ package struct StoreSalvage {
         let theirs = try SchemaTexts(reading: source.connection)
         // Refuses what a newer program made. A file whose list of steps is lost looks as if none had been
         // applied, or not all; its structure says which were.
-        if try migrator.fits(source.connection), let theirs, theirs.hasSteps,
-            try migrator.pending(in: source.connection).count < migrator.migrations.count
-        {
-            return theirs
+        if try migrator.fits(source.connection), let theirs, theirs.hasSteps {
+            let pending = Set(try migrator.pending(in: source.connection))
+            let applied = migrator.migrations.filter { !pending.contains($0) }
+            // Of a schema with pages that cannot be read some objects are missing. What was applied says
+            // which there were.
+            if !applied.isEmpty {
+                return theirs.adding(try SchemaTexts(applying: Migrator(applied)))
+            }
         }
         return ours.adding(theirs)
     }

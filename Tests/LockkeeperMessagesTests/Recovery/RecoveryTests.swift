@@ -164,6 +164,22 @@ struct RecoveryTests {
     }
 
     // B89
+    @Test(
+        "a file that was cut before pages of its schema begins anew with what it still holds",
+        arguments: [1, 2, 3]
+    )
+    func truncatedSchema(_ index: Int) async throws {
+        try await repair { path in
+            let schema = try pages(below: 0, path).sorted()
+            try #require(schema.count > index)
+            let file = try FileDescriptor(opening: path, [.readWrite])
+            try file.truncate(to: Int64(schema[index] * AccountAtRest.pageByteCount))
+        } _: { report, messages, _ in
+            #expect(!report.isWhole && messages.tables.contains { $0.name == "lk_effect" })
+        }
+    }
+
+    // B89
     @Test("where the log is missing what it held is called unknown, and cursors are set back")
     func missingLog() async throws {
         try await repair { path in
