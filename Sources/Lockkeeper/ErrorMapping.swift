@@ -337,9 +337,8 @@ enum ErrorMapping {
                 )
             case .corrupt, .notADatabase:
                 (.damaged, .recover, remedyForDamage)
-            case .cannotOpen,
-                .readOnly
-            where Errno(rawValue: error.systemError) == .readOnlyFileSystem:
+            case .cannotOpen where Errno(rawValue: error.systemError) == .readOnlyFileSystem,
+                .readOnly where Errno(rawValue: error.systemError) == .readOnlyFileSystem:
                 (.permissionDenied, .fixEnvironment, remedyForReadOnlyDisk)
             case .cannotOpen, .readOnly:
                 (

@@ -119,7 +119,7 @@ extension LockkeeperError {
 
     static func remedyForMisplacedFile(_ account: String) -> String {
         "Move it with its '-wal' file to where it belongs, then put the account's own files back or"
-            + " restore a backup. Where there is none,"
+            + " restore a backup. Where there is none, move it away all the same, and then"
             + " 'lockkeeper repair \(account) --begin-anew --yes' makes an empty one in its place."
     }
 

@@ -131,10 +131,11 @@ extension Workspace {
         in paths: WorkspacePaths.Account
     ) throws -> [String] {
         let now = try registry.record(of: before.id)
-        return StoreKind.allCases.compactMap { other in
+        return try StoreKind.allCases.compactMap { other in
             let (old, new) = (before.fileNumber(of: other), now.fileNumber(of: other))
-            guard old > 0, old != new else { return nil }
             let aside = "\(paths.damaged)/\(other.rawValue)-\(old).db"
+            // One that was missing or damaged before is not there.
+            guard old > 0, old != new, try FileSystem.status(aside) != nil else { return nil }
             return other == kind
                 ? "What was replaced is kept: \(aside)."
                 : "The \(other.rawValue) are what they were, in a new file; the one before is kept:"

@@ -26,6 +26,24 @@ struct ErrorMappingTests {
         expect(StorageError.sqlite(error), expected)
     }
 
+    @Test(
+        "a file that cannot be opened is only called mounted read-only where the kernel says so",
+        arguments: [
+            (Errno.readOnlyFileSystem, true), (.permissionDenied, false), (.isDirectory, false),
+        ]
+    )
+    func cannotOpen(errno: Errno, isReadOnly: Bool) throws {
+        let error = SQLiteError(
+            code: .cannotOpen,
+            message: "unable to open",
+            operation: .open,
+            systemError: errno.rawValue
+        )
+        let mapped = ErrorMapping.map(error, subject: Self.subject) as? LockkeeperError
+        #expect(mapped?.code == .permissionDenied)
+        #expect(mapped?.remedy.contains("mounted read-only") == isReadOnly)
+    }
+
     @Test("errors of system calls", arguments: systemErrors)
     func system(errno: Errno, expected: LockkeeperError.Code) {
         let error = SystemCallError(call: .open, errno: errno, path: "/x")
