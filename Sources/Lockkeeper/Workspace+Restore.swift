@@ -195,6 +195,8 @@ extension Workspace {
         }
         if status.size == 0 { throw refuse("it has no bytes", "Use another backup.") }
         let folder = paths.account(directory: try registry.record(of: id).directory).directory
+        // An account whose folder is gone gets it back with what is restored.
+        guard try FileSystem.status(folder) != nil else { return }
         let stores = try FileSystem.list(folder).filter { name in
             StoreKind.allCases.contains { WorkspacePaths.Account.number(in: name, of: $0) != nil }
         }

@@ -120,6 +120,23 @@ struct MaintenanceCommandTests {
         try await workspace.expectSound()
     }
 
+    @Test("an account whose folder is gone is restored from a backup, with nothing said to be kept")
+    func folderGone() async throws {
+        let workspace = try await TestWorkspace()
+        let backup = workspace.folder.path("b.db")
+        _ = try await workspace.run(["ingest"], input: line(1))
+        #expect(try await workspace.run(["backup", backup]).status == .exited(0))
+        try FileSystem.removeTree("\(workspace.root)/accounts/alice")
+        let arguments = ["restore", backup, "--account", "alice", "--yes"]
+        let restored = try await workspace.run(arguments)
+        #expect(restored.status == .exited(0), "\(restored.errorText)")
+        #expect(!restored.lines.contains { $0.contains("is kept") }, "\(restored.lines)")
+        #expect(try await workspace.run(["export"]).lines.count == 1)
+        // The settings have no backup, and their loss is told.
+        let check = try await workspace.run(["check"])
+        #expect(check.lines.count == 1 && check.lines[0].contains("settings-"), "\(check.lines)")
+    }
+
     // B28
     @Test(
         "a process in another mount namespace that has the folder elsewhere meets the same locks",

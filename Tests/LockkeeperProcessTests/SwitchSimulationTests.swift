@@ -12,7 +12,7 @@ struct SwitchSimulationTests {
     func clean() async throws {
         let seed = UInt64.random(in: 0...UInt64(UInt32.max))
         print("seed=\(seed)")
-        let seconds = Environment.variable("LOCKKEEPER_TEST_ALL") == nil ? 3 : 30
+        let seconds = Environment.variable("LOCKKEEPER_TEST_ALL") == nil ? 3 : 20
         let result = try await CommandRunner.run([
             "simulate", "switch", "--seed", "\(seed)", "--duration", "\(seconds)", "--json",
         ])
