@@ -117,7 +117,8 @@ struct KeyCommandTests {
         let old = try #require(first.string("key"))
         #expect(try await run(["key", "change"]).status == .exited(0))
         let listed = try await run(["key", "list", backups])
-        #expect(listed.lines.contains("\(old)  kept  needed by 2"), "\(listed.lines)")
+        // The backup, and both databases that were replaced.
+        #expect(listed.lines.contains("\(old)  kept  needed by 3"), "\(listed.lines)")
         #expect(listed.lines.contains("  \(backups)/one"))
         #expect(listed.lines.filter { $0.contains("kept") }.count == 2)
 
