@@ -75,7 +75,7 @@ extension Workspace {
         if try holdsDatabases(account) { return try adopt(asked, until: deadlineOfOpening()) }
         let birth =
             try birthOfBegun(id, in: directory) ?? registry.use { try $0.reserveGeneration() }
-        let record = asked.born(birth)
+        let record = asked.with(birth: birth)
         for folder in [paths.accounts, account.directory] {
             try FileSystem.makeDirectory(folder, mode: 0o700)
         }

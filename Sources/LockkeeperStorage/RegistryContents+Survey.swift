@@ -17,9 +17,10 @@ package struct SurveyedAccount: Sendable, Hashable {
 
     /// The account's row. One whose messages cannot be read gives nobody a session as it is.
     fileprivate var record: AccountRecord {
-        charter.record.standing(
-            messages?.state ?? .retired,
-            messages?.generation ?? fences[.settings]?.generation ?? Generation(0)
+        let fence = messages ?? fences[.settings]
+        return charter.record.with(
+            state: messages?.state ?? .retired,
+            generation: fence?.generation ?? Generation(0)
         )
     }
 
@@ -93,7 +94,7 @@ extension RegistryContents {
             // session of that one, whatever its fence says.
             let other = newest.other.record
             accounts = accounts.map { account in
-                account.id == other.id ? account.standing(.retired, account.generation) : account
+                account.id == other.id ? account.with(state: .retired) : account
             }
         }
         return SwitchIntent(
@@ -120,20 +121,4 @@ extension RegistryContents {
 
 extension AccountRecord {
     fileprivate var token: FencingToken { FencingToken(account: id, generation: generation) }
-
-    /// The record with what a fence says.
-    fileprivate func standing(_ state: AccountState, _ generation: Generation) -> AccountRecord {
-        AccountRecord(
-            id: id,
-            directory: directory,
-            birth: birth,
-            ownID: ownID,
-            contract: contract,
-            state: state,
-            generation: generation,
-            messagesFile: messagesFile,
-            settingsFile: settingsFile,
-            createdAt: createdAt
-        )
-    }
 }

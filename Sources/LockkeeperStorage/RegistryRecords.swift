@@ -60,18 +60,24 @@ package struct AccountRecord: Sendable, Hashable {
 }
 
 extension AccountRecord {
-    /// The record with another birth.
-    package func born(_ birth: Generation) -> AccountRecord {
+    /// The record with some things changed; what is not named stays as it is.
+    package func with(
+        birth: Generation? = nil,
+        state: AccountState? = nil,
+        generation: Generation? = nil,
+        messagesFile: Int64? = nil,
+        settingsFile: Int64? = nil
+    ) -> AccountRecord {
         AccountRecord(
             id: id,
             directory: directory,
-            birth: birth,
+            birth: birth ?? self.birth,
             ownID: ownID,
             contract: contract,
-            state: state,
-            generation: generation,
-            messagesFile: messagesFile,
-            settingsFile: settingsFile,
+            state: state ?? self.state,
+            generation: generation ?? self.generation,
+            messagesFile: messagesFile ?? self.messagesFile,
+            settingsFile: settingsFile ?? self.settingsFile,
             createdAt: createdAt
         )
     }

@@ -108,29 +108,12 @@ extension Workspace {
             for (kind, number) in newer {
                 try requireOwn(account.file(of: kind, number: number), kind, of: record.id)
             }
-            try FileSystem.replaceFile(
-                at: account.charter,
-                with: AccountCharter(record.having(newer)).bytes
+            let found = record.with(
+                messagesFile: newer[.messages],
+                settingsFile: newer[.settings]
             )
+            try FileSystem.replaceFile(at: account.charter, with: AccountCharter(found).bytes)
         }
         try registry.renew(until: deadline)
-    }
-}
-
-extension AccountRecord {
-    /// The record with other current files.
-    fileprivate func having(_ numbers: [StoreKind: Int64]) -> AccountRecord {
-        AccountRecord(
-            id: id,
-            directory: directory,
-            birth: birth,
-            ownID: ownID,
-            contract: contract,
-            state: state,
-            generation: generation,
-            messagesFile: numbers[.messages] ?? messagesFile,
-            settingsFile: numbers[.settings] ?? settingsFile,
-            createdAt: createdAt
-        )
     }
 }
